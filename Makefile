@@ -1,0 +1,51 @@
+# make demo   shows the whole thing: a real model on the bundled golden set
+# make test   runs lint, types, layers and all tests
+# make bench  measures the figures in benchmarks/results
+# Each sets up what it needs first, in .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Everything a model needs is installed or given as a folder; no test and no demo may reach for a hub.
+export HF_HUB_OFFLINE = 1
+
+.PHONY: demo test lint unit real timing bench clean
+
+demo: $(VENV)/demo.installed
+	$(BIN)/embeval demo
+
+test: lint unit real timing
+
+lint: $(VENV)/dev.installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Two workers: most of these tests wait for one core at a time.
+unit: $(VENV)/dev.installed
+	$(BIN)/pytest -n 2 -m "not real and not timing"
+
+# One at a time: the model uses all cores.
+real: $(VENV)/dev.installed
+	$(BIN)/pytest -m "real and not timing"
+
+timing: $(VENV)/dev.installed
+	$(BIN)/pytest -m timing
+
+bench: $(VENV)/dev.installed
+	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[demo]'
+	touch $@
+
+$(VENV)/dev.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[demo,dev]'
+	touch $@ $(VENV)/demo.installed
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,5 @@
+"""``python -m embeval``."""
+
+from embeval.cli.main import main
+
+main()

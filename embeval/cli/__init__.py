@@ -1,0 +1,1 @@
+"""The command line: one thin file per verb. Nothing heavy is imported at the top of any of them."""

@@ -1,0 +1,125 @@
+"""What every verb shares: --json, --quiet, --debug, and where messages go.
+
+Results go to stdout. Everything else (progress, notes, warnings, errors) goes to stderr, so that a pipe holds
+results only. With --json stdout holds one JSON value, also when something went wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embeval.errors import ExitCode
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from embeval.core.progress import Progress
+
+
+@dataclass
+class Settings:
+    """Set once per process by the options below."""
+
+    json: bool = False
+    quiet: bool = False
+    debug: bool = False
+
+
+settings = Settings()
+
+
+def _set(name: str) -> Any:
+    def callback(value: bool) -> bool:
+        setattr(settings, name, value)
+        return value
+
+    return callback
+
+
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", envvar="EMBEVAL_JSON", callback=_set("json"), help="Prints one JSON value on stdout."),
+]
+QuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", envvar="EMBEVAL_QUIET", callback=_set("quiet"), help="No progress, no notes."),
+]
+DebugOption = Annotated[
+    bool,
+    typer.Option("--debug", envvar="EMBEVAL_DEBUG", callback=_set("debug"), help="Shows the traceback of an error."),
+]
+ResultsOption = Annotated[
+    str | None,
+    typer.Option("--results", envvar="EMBEVAL_RESULTS", help="Folder of results.  [default: results]"),
+]
+DataOption = Annotated[
+    str | None,
+    typer.Option("--data", envvar="EMBEVAL_DATA", help="Folder that holds the data of catalogue tasks."),
+]
+
+
+def out_json(value: Any) -> None:
+    """One JSON value on stdout."""
+    from embeval.core import strict_json
+
+    sys.stdout.write(strict_json.dumps(value))
+    sys.stdout.flush()
+
+
+def out(renderable: RenderableType) -> None:
+    """A table or text on stdout."""
+    console().print(renderable)
+
+
+def out_text(text: str) -> None:
+    """Text on stdout, exactly as it is."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def console(stderr: bool = False) -> Console:
+    """A rich console that doesn't read markup out of names and texts."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # In a pipe a table must not be cut to a window that isn't there.
+    width = None if stream.isatty() else 200
+    return Console(stderr=stderr, markup=False, highlight=False, width=width, soft_wrap=False)
+
+
+def note(text: str) -> None:
+    """A line on stderr, unless --quiet."""
+    if not settings.quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def error(problem: Exception, code: ExitCode) -> None:
+    """An error on stderr, and with --json on stdout as well."""
+    message = str(problem) or type(problem).__name__
+    if code is ExitCode.INTERNAL:
+        message = (
+            f"A fault in embeval: {type(problem).__name__}: {message.splitlines()[0]}\n"
+            "Run again with --debug for the traceback, and please report it."
+        )
+    print(f"Error: {message}", file=sys.stderr, flush=True)
+    if settings.json:
+        out_json({"error": {"type": type(problem).__name__, "message": message, "exit_code": int(code)}})
+
+
+def progress() -> Progress:
+    """A bar in a terminal, plain lines elsewhere, nothing with --quiet."""
+    from embeval.cli import _progress
+    from embeval.core.progress import Silent
+
+    if settings.quiet:
+        return Silent()
+    return _progress.Bar() if sys.stderr.isatty() else _progress.Lines()
+
+
+def error_line(text: str) -> None:
+    """A line on stderr even with --quiet."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,71 @@
+"""``embeval leaderboard``: stored results as a table of models by tasks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from embeval.cli import _state
+from embeval.cli._state import DebugOption, JsonOption, QuietOption, ResultsOption
+from embeval.errors import StoreError
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Shows stored results as a table of models by tasks."
+)
+
+
+class Format(StrEnum):
+    """How the table is written."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+
+
+@app.callback()
+def _group() -> None:
+    """Shows stored results as a table of models by tasks."""
+
+
+@app.command()
+def show(
+    results: ResultsOption = None,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", envvar="EMBEVAL_TASK", help="Only tasks with this in their name.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(envvar="EMBEVAL_METRIC", help="This metric instead of each task's main score.")
+    ] = None,
+    format: Annotated[Format, typer.Option(envvar="EMBEVAL_FORMAT", help="table or markdown.")] = Format.TABLE,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Shows models by tasks, with confidence intervals.
+
+    Only results that measured the same thing share a column. A missing result is a gap, and a model with gaps has
+    no mean.
+    """
+    from embeval import api
+    from embeval.leaderboard.render import markdown
+
+    if metric is not None:
+        from embeval import metrics
+
+        metrics.get(metric)
+    board = api.leaderboard(results or "results", metric=metric, task=task)
+    if json:
+        _state.out_json(board.to_json())
+        return
+    if not board.rows and not board.failures:
+        raise StoreError(f"There are no results to show in {results or 'results'}. 'embeval run' writes them.")
+    if format is Format.MARKDOWN:
+        _state.out_text(markdown(board))
+        return
+    from embeval.cli import _tables
+
+    if board.rows:
+        _state.out(_tables.board(board))
+    for failure in board.failures:
+        _state.note(f"Failed: {failure}")

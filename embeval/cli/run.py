@@ -1,0 +1,219 @@
+"""``embeval run``: evaluates models on tasks and writes results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embeval.cli import _state
+from embeval.cli._complete import complete_model, complete_task
+from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption, ResultsOption
+from embeval.errors import EmbevalError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from embeval.api import Request
+    from embeval.runner.local import Outcome, Step
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def run(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            envvar="EMBEVAL_MODELS",
+            autocompletion=complete_model,
+            help="Hub name, folder, 'demo' or 'hashing', with settings: demo,truncate_dim=128. Repeatable.",
+        ),
+    ] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--task",
+            "-t",
+            envvar="EMBEVAL_TASKS",
+            autocompletion=complete_task,
+            help="Catalogue name, file or folder, with settings: sts:pairs.csv, golden,split=dev. Repeatable.",
+        ),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            "-c",
+            envvar="EMBEVAL_CONFIG",
+            help="Evaluation file; -m and -t replace its lists.  [default: embeval.yaml if -m or -t is missing]",
+        ),
+    ] = None,
+    data: DataOption = None,
+    results: ResultsOption = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", envvar="EMBEVAL_OVERWRITE", help="Runs again what is finished.")
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(envvar="EMBEVAL_DEVICE", help="auto, cpu, cuda, cuda:1 or mps.  [default: auto]")
+    ] = None,
+    batch_tokens: Annotated[
+        int | None, typer.Option(envvar="EMBEVAL_BATCH_TOKENS", help="Padded tokens per batch.", min=1)
+    ] = None,
+    threads: Annotated[int | None, typer.Option(envvar="EMBEVAL_THREADS", help="CPU threads.", min=1)] = None,
+    resamples: Annotated[
+        int | None,
+        typer.Option(envvar="EMBEVAL_RESAMPLES", help="Bootstrap resamples; 0 for no intervals.  [default: 10000]"),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(envvar="EMBEVAL_SEED", help="Seed of the resampling.  [default: 0]", min=0)
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", envvar="EMBEVAL_VERIFY", help="Hashes model files again.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Evaluates models on tasks and writes results.
+
+    What is finished is skipped, so the same command goes on after an interruption. A failing task is recorded, the
+    others go on, and the exit code is 3.
+
+    Examples: embeval run -m demo -t demo-docs  ·  embeval run -c embeval.yaml  ·
+    embeval run -m ./my-model -m demo -t sts:pairs/test.jsonl -t golden/support
+    """
+    from embeval import api
+
+    request = _request(
+        models=model or [],
+        tasks=task or [],
+        config=config,
+        data=data,
+        results=results,
+        runtime={"device": device, "batch_tokens": batch_tokens, "num_threads": threads},
+        statistics={"resamples": resamples, "seed": seed},
+        overwrite=overwrite,
+        verify=verify,
+    )
+    outcomes = []
+    for outcome in api.run(request, progress=_state.progress(), on_start=_announce):
+        _tell(outcome)
+        outcomes.append(outcome)
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    if json:
+        _state.out_json(_as_json(outcomes))
+    else:
+        from embeval.cli import _tables
+
+        if len(failed) < len(outcomes):
+            _state.out(_tables.outcomes(outcomes))
+        _state.note(f"Results: {request.results}")
+    if failed:
+        ours = all(isinstance(outcome.error, EmbevalError) for outcome in failed)
+        raise typer.Exit(ExitCode.CANNOT_EVALUATE if ours else ExitCode.INTERNAL)
+
+
+def _request(
+    *,
+    models: list[str],
+    tasks: list[str],
+    config: str | None,
+    data: str | None,
+    results: str | None,
+    runtime: dict[str, Any],
+    statistics: dict[str, Any],
+    overwrite: bool,
+    verify: bool,
+) -> Request:
+    from dataclasses import replace
+
+    from embeval.api import Request
+    from embeval.core.specs import RuntimeOptions, StatisticsOptions
+    from embeval.workflows import requests
+    from embeval.workflows.config import FILE_NAME, load_config
+
+    data_folder = Path(data).expanduser() if data is not None else None
+    loaded = None
+    if config is not None or not (models and tasks):
+        file = Path(config if config is not None else FILE_NAME)
+        if config is None and not file.exists():
+            missing = "-m MODEL" if not models else "-t TASK"
+            raise UsageError(
+                f"Nothing says what to evaluate: give {missing}, or write {FILE_NAME} ('embeval init' does).\n"
+                "To see it work: embeval run -m demo -t demo-docs"
+            )
+        loaded = load_config(file, data=data_folder)
+    chosen_models = tuple(requests.parse_model(each) for each in models) or (loaded.models if loaded else ())
+    chosen_tasks = tuple(requests.parse_task(each, root=Path(), data=data_folder) for each in tasks)
+    if not chosen_tasks and loaded:
+        chosen_tasks = loaded.tasks
+    requests.refuse_same_names(chosen_tasks)
+    if not chosen_models or not chosen_tasks:
+        lacking = "models" if not chosen_models else "tasks"
+        raise UsageError(f"There are no {lacking} to evaluate. Add them to {config or FILE_NAME}, or give -m and -t.")
+    try:
+        return Request(
+            models=chosen_models,
+            tasks=chosen_tasks,
+            results=Path(results).expanduser() if results else (loaded.results if loaded else Path("results")),
+            runtime=replace(loaded.runtime if loaded else RuntimeOptions(), **_given(runtime)),
+            statistics=replace(loaded.statistics if loaded else StatisticsOptions(), **_given(statistics)),
+            overwrite=overwrite,
+            verify=verify,
+        )
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _announce(step: Step) -> None:
+    _state.note(f"[{step.number}/{step.total}] {step.task.name} · {step.model.label}")
+
+
+def _tell(outcome: Outcome) -> None:
+    if outcome.error is not None:
+        if isinstance(outcome.error, EmbevalError):
+            _state.error_line(f"Failed: {outcome.error}")
+        else:
+            _state.error_line(f"Failed: a fault in embeval: {type(outcome.error).__name__}: {outcome.error}")
+            if _state.settings.debug:
+                import traceback
+
+                traceback.print_exception(outcome.error)
+        return
+    result = outcome.result
+    assert result is not None
+    done = {"done": f"{outcome.seconds:.1f} s", "skipped": "finished before", "rescored": "from stored items"}
+    value = result.main_value
+    from embeval.leaderboard.render import cell_text
+
+    _state.note(f"      {result.main_score} {cell_text(value)} · {done[outcome.status]}")
+    if outcome.status == "done":
+        for warning in result.warnings:
+            _state.note(f"      Note: {warning}")
+
+
+def _as_json(outcomes: list[Outcome]) -> Any:
+    from embeval.core import border
+
+    return {
+        "results": [border.dump(each.result) for outcome in outcomes for each in outcome.stored],
+        "steps": [
+            {
+                "model": outcome.step.model.name,
+                "task": outcome.step.task.name,
+                "status": outcome.status,
+                "seconds": round(outcome.seconds, 3),
+                "files": [str(each.path) for each in outcome.stored],
+                "error": None
+                if outcome.error is None
+                else {"type": type(outcome.error).__name__, "message": str(outcome.error)},
+            }
+            for outcome in outcomes
+        ],
+    }

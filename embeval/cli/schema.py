@@ -1,0 +1,41 @@
+"""``embeval schema``: JSON Schemas, made from the classes that read and write the files."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from embeval.cli import _state
+from embeval.cli._state import DebugOption, JsonOption, QuietOption
+
+app = typer.Typer(add_completion=False)
+
+
+class What(StrEnum):
+    """What to describe."""
+
+    RESULT = "result"
+    CONFIG = "config"
+
+
+@app.command()
+def schema(
+    what: Annotated[What, typer.Argument(help="result or config (embeval.yaml).")],
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Prints the JSON Schema of a result or of embeval.yaml.
+
+    Editors that know YAML complete and check embeval.yaml with it: embeval schema config > embeval.schema.json
+    """
+    from embeval.core import border
+    from embeval.core.result import Result
+    from embeval.workflows.config import config_schema
+
+    if what is What.CONFIG:
+        _state.out_json(config_schema())
+    else:
+        _state.out_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **border.schema(Result)})

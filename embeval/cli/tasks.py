@@ -1,0 +1,123 @@
+"""``embeval tasks``: what can be evaluated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from embeval.cli import _state
+from embeval.cli._complete import complete_task
+from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Lists task types and the catalogue, or shows one task."
+)
+
+
+@app.command("list")
+def list_(
+    data: DataOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Lists task types and the catalogue, and says whether the data is there."""
+    from embeval.core import border
+    from embeval.tasks import TASK_TYPES, catalog
+
+    types = {name: TASK_TYPES.get(name).summary for name in TASK_TYPES.names()}
+    entries = [(spec, _data_state(spec, data)) for spec in catalog.specs()]
+    if json:
+        catalogue = [{**border.dump(spec), "data_found": state == "yes"} for spec, state in entries]
+        _state.out_json({"types": types, "catalogue": catalogue})
+        return
+    from embeval.cli import _tables
+
+    made = _tables.table(["Type", "What it measures"])
+    for name, summary in types.items():
+        _tables.add(made, [name, summary])
+    _state.out(made)
+    made = _tables.table(["Catalogue", "Type", "Languages", "Data here?", "Data (under --data)", "Licence"])
+    for spec, state in entries:
+        _tables.add(
+            made, [spec.name, spec.type, ", ".join(spec.languages), state, spec.dataset.path, spec.license or ""]
+        )
+    _state.out(made)
+    _state.note("Your own data needs no entry: embeval run -t sts:pairs.csv -t path/to/beir-folder")
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str, typer.Argument(help="Catalogue name, file or folder, as for run -t.", autocompletion=complete_task)
+    ],
+    data: DataOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Shows a task: where its data belongs, its options, and what the data holds if it is there."""
+    from embeval.core import border
+    from embeval.tasks import TASK_TYPES, catalog
+    from embeval.workflows import requests
+
+    entry = catalog.find(requests.split_settings(name)[0])
+    if entry is not None and _data_state(entry, data) != "yes":
+        spec, payload_facts = entry, {}
+    else:
+        task = requests.parse_task(name, root=Path(), data=Path(data) if data else None)
+        spec, payload_facts = task.spec, _facts(task)
+    options = border.schema(TASK_TYPES.get(spec.type).options)["properties"]
+    if json:
+        _state.out_json({"task": border.dump(spec), "data": payload_facts or None, "options": options})
+        return
+    from embeval.cli import _tables
+
+    made = _tables.table([spec.name, ""])
+    for key, value in {
+        "type": f"{spec.type}: {TASK_TYPES.get(spec.type).summary}",
+        "data": spec.dataset.path,
+        "split": spec.dataset.split,
+        "main score": spec.main_score or TASK_TYPES.get(spec.type).main_score,
+        "languages": ", ".join(spec.languages) or "not stated",
+        "licence": spec.license or "not stated",
+        "citation": spec.citation or "not stated",
+        **payload_facts,
+    }.items():
+        _tables.add(made, [key, str(value)])
+    _state.out(made)
+    made = _tables.table(["Option", "Default", "What it does"])
+    for option, described in options.items():
+        default = spec.options.get(option, described.get("default"))
+        _tables.add(made, [option, "" if default is None else str(default), described.get("description", "")])
+    _state.out(made)
+    if not payload_facts:
+        _state.note(f"Its data is not here. Put it at DIR/{spec.dataset.path} and say --data DIR.")
+
+
+def _data_state(spec: Any, data: str | None) -> str:
+    from embeval.tasks import catalog
+
+    folder = catalog.package_folder(spec.dataset.path)
+    if folder is not None:
+        return "yes"
+    if data is None:
+        return "say --data"
+    return "yes" if (Path(data) / spec.dataset.path).exists() else "no"
+
+
+def _facts(task: Any) -> dict[str, Any]:
+    payload = task.load()
+    facts: dict[str, Any] = {"data hash": payload.data_hash[:16]}
+    if task.spec.type == "retrieval":
+        facts |= {
+            "documents": len(payload.doc_ids),
+            "queries": len(payload.queries),
+            "judged queries": len(payload.qrels.judged),
+            "judgments": sum(len(grades) for grades in payload.qrels.judgments.values()),
+        }
+    else:
+        facts |= {"items": len(payload)}
+    return facts

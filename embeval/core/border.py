@@ -1,0 +1,132 @@
+"""The border between dataclasses in memory and JSON on disk.
+
+In memory every record is a frozen dataclass; pydantic checks it where it comes in from a file and describes
+it as a JSON Schema. Both read the one definition, so they can't drift apart. A dataclass that crosses the
+border carries ``__pydantic_config__ = BORDER`` and a docstring under each field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from embeval.core import strict_json
+from embeval.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+BORDER: Any = {"extra": "forbid", "use_attribute_docstrings": True, "allow_inf_nan": False}
+"""Shared pydantic settings: unknown keys refused, field docstrings become descriptions, no NaN."""
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a value from outside."""
+
+    path: KeyPath
+    """Where: keys and list positions from the top."""
+    text: str
+    """What is wrong, in words for the person who wrote the value."""
+
+    def __str__(self) -> str:
+        return f"{spell(self.path)}: {self.text}" if self.path else self.text
+
+
+class BorderError(ValueError):
+    """A value from outside doesn't fit its record; callers turn it into an error that names the file."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+def spell(path: KeyPath) -> str:
+    """The path as people write it: ``tasks[0].columns.score``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else step)
+    return text
+
+
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
+def _adapter(cls: Any) -> TypeAdapter[Any]:
+    if cls not in _adapters:
+        from pydantic import TypeAdapter
+
+        _adapters[cls] = TypeAdapter(cls)
+    return _adapters[cls]
+
+
+def load(cls: type[T], value: strict_json.Json) -> T:
+    """``cls`` built from plain JSON values. Raises ``BorderError`` with every problem found."""
+    from pydantic import ValidationError
+
+    try:
+        text = strict_json.canonical(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BorderError([Problem((), f"not plain JSON values: {error}")]) from None
+    try:
+        # Strict JSON mode: a list may become a tuple, but "5" never becomes 5 and 1 never becomes True.
+        built: T = _adapter(cls).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise BorderError(list(_problems(error.errors(), schema(cls)))) from None
+    return built
+
+
+def dump(value: Any) -> strict_json.Json:
+    """Plain JSON values of a border dataclass; tuples become lists."""
+    return _adapter(type(value)).dump_python(value, mode="json")
+
+
+def schema(cls: Any) -> dict[str, Any]:
+    """The JSON Schema of a border dataclass."""
+    return _adapter(cls).json_schema()
+
+
+def _problems(errors: Iterable[Any], whole: Mapping[str, Any]) -> Iterable[Problem]:
+    for error in errors:
+        path: KeyPath = tuple(error["loc"])
+        if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            yield unknown_key(path, keys_at(whole, path[:-1]))
+        elif error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
+            yield Problem(path[:-1], f"the key {path[-1]!r} is missing")
+        else:
+            shown = repr(error["input"])
+            yield Problem(path, f"{error['msg']}, not {shown if len(shown) <= 60 else shown[:57] + '…'}")
+
+
+def unknown_key(path: KeyPath, known: Iterable[str]) -> Problem:
+    """The problem of a key that nobody reads; names the nearest known key."""
+    known = sorted(known)
+    advice = did_you_mean(str(path[-1]), known) or f"Known: {', '.join(known)}."
+    return Problem(path, f"unknown key. {advice}")
+
+
+def keys_at(whole: Mapping[str, Any], path: KeyPath) -> tuple[str, ...]:
+    """The keys that a JSON Schema allows at a path."""
+
+    def resolve(node: Mapping[str, Any]) -> Mapping[str, Any]:
+        while "$ref" in node:
+            node = whole["$defs"][node["$ref"].rsplit("/", 1)[-1]]
+        return node
+
+    nodes = [resolve(whole)]
+    for step in path:
+        below: list[Mapping[str, Any]] = []
+        for node in nodes:
+            for option in [node, *map(resolve, node.get("anyOf", ()))]:
+                if isinstance(step, int) and "items" in option:
+                    below.append(resolve(option["items"]))
+                elif step in option.get("properties", {}):
+                    below.append(resolve(option["properties"][step]))
+        nodes = below or nodes
+    options = [option for node in nodes for option in [node, *map(resolve, node.get("anyOf", ()))]]
+    return tuple(dict.fromkeys(key for option in options for key in option.get("properties", {})))

@@ -1,0 +1,21 @@
+"""The one door through which optional and heavy packages are imported."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from embeval.errors import MissingPackageError
+
+
+def require(package: str, *, extra: str, purpose: str) -> ModuleType:
+    """The imported package. Raises ``MissingPackageError``, which names the extra that brings it.
+
+    ``purpose`` starts the message: "The demo model", "Fine-tuning with LoRA".
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.split(".")[0] != package.split(".")[0]:
+            raise  # the package is there, but one of its own imports is missing: not ours to explain away
+        raise MissingPackageError(package, extra, purpose) from None

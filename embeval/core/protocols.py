@@ -1,0 +1,206 @@
+"""What the parts expect of each other. Siblings that must not import one another meet here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from embeval.core import strict_json
+from embeval.core.embeddings import Embeddings, Vectors
+from embeval.core.ir import FloatRows, Run
+from embeval.core.progress import Progress
+from embeval.core.records import Column, ItemRecords
+from embeval.core.specs import ModelSpec, Role, SimilarityName, TaskSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRef:
+    """What an encoder may know of the task it works for: prompts can hang on it."""
+
+    name: str
+    """Name of the task."""
+    type: str
+    """Type of the task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderInfo:
+    """What a loaded model is."""
+
+    dim: int
+    """Length of its vectors, after truncation to ``truncate_dim``."""
+    max_seq_length: int | None
+    """Tokens it keeps of a text; None: no limit, or not known."""
+    similarity: SimilarityName
+    """How its vectors are meant to be compared."""
+    prompts: Mapping[str, str]
+    """Prompts that the model itself declares, empty ones left out."""
+    pooling: str | None
+    """How token vectors become one vector; None where the notion doesn't apply."""
+    n_parameters: int | None
+    """Parameters; None where not known."""
+    device: str
+    """Where it runs."""
+    num_threads: int | None
+    """CPU threads it uses; None where not known."""
+    batch_tokens: int
+    """Padded tokens per batch."""
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """What else belongs into the provenance."""
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """A model that turns texts into pooled embeddings."""
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model with its revision resolved."""
+
+    @property
+    def info(self) -> EncoderInfo:
+        """Dimensions, limits and hardware."""
+
+    def prompt(self, role: Role, task: TaskRef | None = None) -> str:
+        """The text that is put before each input of that role."""
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        role: Role,
+        task: TaskRef | None = None,
+        ids: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Embeddings:
+        """Embeddings in the order of the texts.
+
+        Raises ``InvalidEmbeddingsError``, which names the texts by ``ids``, where the model gives NaN or Inf.
+        """
+
+
+class Hits(Protocol):
+    """Best candidates per query."""
+
+    scores: FloatRows
+    """float32 [Q, k], higher is better; -inf where there are fewer than k."""
+    positions: npt.NDArray[np.int64]
+    """int64 [Q, k]: place of the vector in the order of ``add``; -1 where there are fewer than k."""
+
+
+class Index(Protocol):
+    """A searchable set of vectors."""
+
+    def __len__(self) -> int:
+        """How many vectors it holds."""
+
+    def add(self, vectors: Vectors) -> None:
+        """Appends float32 [n, d]; their positions follow the ones before. NaN and Inf are refused."""
+
+    def search(self, queries: Vectors, k: int) -> Hits:
+        """The k best per query of float32 [Q, d], best first."""
+
+
+class Metric(Protocol):
+    """One number from columns of item records."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``cosine_spearman`` or ``ndcg_at_10``."""
+
+    @property
+    def version(self) -> int:
+        """Raised when the same columns give another number."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Direction of improvement."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+
+    def aggregate(self, columns: Mapping[str, Column]) -> float | Undefined:
+        """The metric over all items, or why there is none. Columns are finite float64 [n]."""
+
+
+Resampler = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
+"""Counts int [n, R], how often each item was drawn, to metrics float64 [M, R]; NaN where undefined."""
+
+
+class ResampledMetric(Metric, Protocol):
+    """A metric that can be computed on many resamples at once. Others are computed one resample at a time."""
+
+    @staticmethod
+    def resampler(metrics: Sequence[Any], columns: Mapping[str, Column]) -> Resampler:
+        """A function from counts to the values of M metrics of this class, which come together to share work."""
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A metric that has no value, and why."""
+
+    reason: str
+    """``constant_input``, ``too_few_items``, …"""
+
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """What a task learned from a model."""
+
+    records: ItemRecords
+    """One row per item."""
+    run: Run | None = None
+    """The ranking, for retrieval."""
+    counts: Mapping[str, int | None] = field(default_factory=dict)
+    """Texts, tokens and items by name."""
+    warnings: tuple[str, ...] = ()
+    """What a reader of the numbers should know."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """The prompt used for each role."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Wall seconds of each phase."""
+    n_encoded: int = 0
+    """Distinct texts that went through the model."""
+
+
+class Task(Protocol[P]):
+    """A way to put a model to the test. One file of ``embeval/tasks`` each."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        """The task with its data and options."""
+
+    def load(self) -> P:
+        """The data, checked. Raises ``DataError`` with file and line."""
+
+    def protocol(self, payload: P) -> dict[str, strict_json.Json]:
+        """Everything besides the model that can change a number."""
+
+    def metrics(self, payload: P) -> tuple[Metric, ...]:
+        """The metrics to compute, the main one first."""
+
+    def collect(self, payload: P, encoder: Encoder, progress: Progress) -> Collected:
+        """Item records of the model on the data."""
+
+
+class TaskType(Protocol):
+    """What a module of ``embeval/tasks`` holds under the name ``TASK``."""
+
+    options: type[Any]
+    """Border dataclass of the options that a task of this type takes."""
+    summary: str
+    """One line for ``embeval tasks list``."""
+    main_score: str
+    """The metric that stands for a task of this type unless its spec names another."""
+
+    def bind(self, spec: TaskSpec, *, root: Path) -> Task[Any]:
+        """The task; a relative data path is looked up under ``root``. Raises ``ConfigError`` for wrong options."""

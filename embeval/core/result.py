@@ -1,0 +1,138 @@
+"""What is written to disk for one model, task, split and subset: numbers, provenance and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from embeval.core import strict_json
+from embeval.core.border import BORDER
+from embeval.core.provenance import Provenance
+from embeval.core.signature import Signature
+from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
+
+SCHEMA_VERSION = 1
+"""Version of the form of a result file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricValue:
+    """One number with its uncertainty. ``value`` is null where the metric is undefined, and ``reason`` says why."""
+
+    __pydantic_config__ = BORDER
+
+    value: float | None
+    """The metric on all items."""
+    ci_low: float | None = None
+    """Lower end of the confidence interval."""
+    ci_high: float | None = None
+    """Upper end of the confidence interval."""
+    n_items: int
+    """Items that the value is computed from."""
+    n_unscored: int = 0
+    """Items without a value, left out."""
+    reason: str | None = None
+    """Why ``value`` is null: ``constant_input``, ``too_few_items``, ``undefined_in_subset:…``."""
+    note: str | None = None
+    """What to keep in mind when reading the interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why there is no number."""
+
+    __pydantic_config__ = BORDER
+
+    type: str
+    """Class of the error."""
+    message: str
+    """Its message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRef:
+    """A file that belongs to a result, named by its content."""
+
+    __pydantic_config__ = BORDER
+
+    file: str
+    """Name, in the folder of the result."""
+    sha256: str
+    """Hash of its bytes, 64 hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """What differs from run to run on one machine. Nothing here takes part in a comparison."""
+
+    __pydantic_config__ = BORDER
+
+    started_at: str
+    """UTC, ISO 8601."""
+    wall_s: float
+    """Seconds from the first load of data to the last number, model loading excluded."""
+    cpu_s: float
+    """CPU seconds of this process in that time, all threads added."""
+    load_model_s: float | None = None
+    """Seconds to load the model; null where another task of the same run had loaded it."""
+    peak_rss_mib: float | None = None
+    """Largest resident memory of the process so far, MiB."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Wall seconds of each phase: ``load_data``, ``encode``, ``search``, ``score``."""
+    texts_per_s: float | None = None
+    """Distinct texts encoded per second."""
+    tokens_per_s: float | None = None
+    """Tokens encoded per second, padding not counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The outcome of one task on one split and subset for one model."""
+
+    __pydantic_config__ = BORDER
+
+    schema_version: Literal[1] = 1
+    """Version of this form."""
+    status: Literal["ok", "error"]
+    """``error``: ``error`` says why, and there are no scores."""
+    task: TaskSpec
+    """The task, its data path relative and only for information: ``signature`` holds the hash of the data."""
+    model: ModelSpec
+    """The model as it was run, revision resolved."""
+    split: str
+    """Split of the data set."""
+    subset: str
+    """A part of the split by name, ``all`` (every item pooled), ``mean`` or ``wmean`` over subsets."""
+    scores: Mapping[str, MetricValue] = field(default_factory=dict)
+    """Metric name -> value."""
+    main_score: str | None = None
+    """Which of ``scores`` stands for the task."""
+    statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
+    """How the intervals were made."""
+    counts: Mapping[str, int | None] = field(default_factory=dict)
+    """Items, texts and tokens that went into the run, by name; null where not known."""
+    warnings: tuple[str, ...] = ()
+    """What a reader of the numbers should know."""
+    items: FileRef | None = None
+    """Parquet file of the item records."""
+    run: FileRef | None = None
+    """Parquet file of the ranking, for retrieval."""
+    signature: Signature
+    """What must be equal for two results to be compared."""
+    provenance: Provenance
+    """Code, packages and hardware."""
+    timings: Timings | None = None
+    """Everything that differs between two equal runs."""
+    error: Failure | None = None
+    """Why there are no scores."""
+
+    @property
+    def main_value(self) -> MetricValue | None:
+        """The value of ``main_score``; None for a failed run."""
+        return None if self.main_score is None else self.scores.get(self.main_score)
+
+
+def without_timings(result: strict_json.Json) -> strict_json.Json:
+    """A result's JSON without what differs between two equal runs."""
+    return {key: value for key, value in result.items() if key != "timings"}

@@ -1,0 +1,40 @@
+"""What must be equal for two results to be compared or to share a column of a leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from embeval.core import strict_json
+from embeval.core.border import BORDER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """The protocol half says what was measured, the model half with what."""
+
+    __pydantic_config__ = BORDER
+
+    protocol: Mapping[str, strict_json.Json]
+    """Task type and version, data hash, split, subset, and every option that can change a number."""
+    metrics: Mapping[str, int] = field(default_factory=dict)
+    """Version of each metric computed. Two results can be compared on the metrics that agree."""
+    model_digest: str
+    """``ModelSpec.digest`` of the resolved model."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """The text put before inputs of each role."""
+
+    @property
+    def protocol_digest(self) -> str:
+        """sha256 of the protocol half, 64 hexadecimal digits."""
+        return strict_json.digest(dict(self.protocol))
+
+    def differences(self, other: Signature) -> tuple[str, ...]:
+        """The parts of the protocol in which two results differ, as sentences; empty if comparable."""
+        keys = sorted(set(self.protocol) | set(other.protocol))
+        absent = "(absent)"
+        return tuple(
+            f"{key}: {self.protocol.get(key, absent)!r} and {other.protocol.get(key, absent)!r}"
+            for key in keys
+            if self.protocol.get(key, absent) != other.protocol.get(key, absent)
+        )

@@ -1,0 +1,186 @@
+"""Retrieval data in a BEIR folder: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``.
+
+Corpus and queries may be gzipped. Source: Thakur et al., BEIR, NeurIPS 2021, and its data loader.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+
+from embeval.core.ir import Qrels
+from embeval.data import files
+from embeval.errors import DataError
+
+SHOWN = 5
+"""Ids listed in a message."""
+
+
+class Unreachable(StrEnum):
+    """What becomes of judgments whose document is not in the corpus."""
+
+    ERROR = "error"
+    """The data is refused."""
+    KEEP = "keep"
+    """They stay and count as never found; the result says what ceiling that sets."""
+
+
+@dataclass(frozen=True)
+class RetrievalData:
+    """A corpus, queries and judgments that fit each other."""
+
+    doc_ids: tuple[str, ...]
+    """N unique ids."""
+    doc_texts: tuple[str, ...]
+    """Title and text of each document, joined by a space and stripped, as mteb 2.26 joins them."""
+    queries: Mapping[str, str]
+    """Query id -> text."""
+    qrels: Qrels
+    """Judgments of the split."""
+    unanswerable: frozenset[str] = frozenset()
+    """Queries marked ``answerable: false``."""
+    query_fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Field -> query id -> value, for slices: every further text field of the queries file."""
+    unreachable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Query id -> judged documents (grade above 0) that are not in the corpus."""
+
+    @cached_property
+    def doc_id_set(self) -> frozenset[str]:
+        """The doc ids, for look-ups."""
+        return frozenset(self.doc_ids)
+
+    @cached_property
+    def data_hash(self) -> str:
+        """sha256 over documents, queries and judgments by id, whatever their order in the files."""
+        whole = hashlib.sha256()
+        for part in self._parts():
+            data = part.encode("utf-8", "surrogatepass")
+            whole.update(len(data).to_bytes(8, "little") + data)
+        return whole.hexdigest()
+
+    def _parts(self) -> Iterator[str]:
+        for row in sorted(range(len(self.doc_ids)), key=self.doc_ids.__getitem__):
+            yield from ("document", self.doc_ids[row], self.doc_texts[row])
+        for query in sorted(self.queries):
+            yield from ("query", query, self.queries[query], str(query not in self.unanswerable))
+        for query in sorted(self.qrels.judgments):
+            for doc, grade in sorted(self.qrels.judgments[query].items()):
+                yield from ("judgment", query, doc, str(grade))
+
+
+def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = Unreachable.ERROR) -> RetrievalData:
+    """The data of a folder. Raises ``DataError`` for duplicate ids, dangling judgments and broken lines."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder. A BEIR folder holds corpus.jsonl, queries.jsonl and qrels/.")
+    qrels_file = _qrels_file(folder, split)
+    documents: dict[str, str] = {}
+    corpus_file = _one_of(folder, "corpus")
+    for row in files.rows(corpus_file):
+        doc = _new_id(row, corpus_file, documents)
+        title = files.text(row, corpus_file, "title") if row.values.get("title") is not None else ""
+        documents[doc] = f"{title} {files.text(row, corpus_file, 'text')}".strip()
+    queries, unanswerable, fields = _queries(_one_of(folder, "queries"))
+    qrels, lines = _qrels(qrels_file)
+
+    if dangling := [query for query in qrels.judgments if query not in queries]:
+        raise DataError(
+            f"{qrels_file}, line {lines[dangling[0]]}: {len(dangling)} judged queries are not in the queries file: "
+            f"{_listed(dangling)}."
+        )
+    ghosts = {
+        query: missing
+        for query, grades in qrels.judgments.items()
+        if (missing := tuple(doc for doc, grade in grades.items() if grade > 0 and doc not in documents))
+    }
+    if ghosts and unreachable is Unreachable.ERROR:
+        query, docs = next(iter(ghosts.items()))
+        n_docs = len({doc for of_query in ghosts.values() for doc in of_query})
+        raise DataError(
+            f"{qrels_file}: {n_docs} relevant documents are not in the corpus, which no model can find: "
+            f"{_listed(docs)} of query {query!r}"
+            + (f", and others in {len(ghosts) - 1} more queries" if len(ghosts) > 1 else "")
+            + ".\nMend the data, or set 'unreachable: keep' to evaluate under the ceiling that this sets."
+        )
+    if not qrels.judgments:
+        raise DataError(f"{qrels_file}: there are no judgments.")
+    return RetrievalData(
+        doc_ids=tuple(documents),
+        doc_texts=tuple(documents.values()),
+        queries=queries,
+        qrels=qrels,
+        unanswerable=frozenset(unanswerable),
+        query_fields=fields,
+        unreachable=ghosts,
+    )
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether a folder looks like retrieval data."""
+    return folder.is_dir() and any((folder / f"corpus.jsonl{end}").exists() for end in ("", ".gz"))
+
+
+def _one_of(folder: Path, stem: str) -> Path:
+    for ending in (".jsonl", ".jsonl.gz"):
+        if (found := folder / f"{stem}{ending}").exists():
+            return found
+    raise DataError(f"{folder}: there is no {stem}.jsonl or {stem}.jsonl.gz in this folder.")
+
+
+def _qrels_file(folder: Path, split: str) -> Path:
+    file = folder / "qrels" / f"{split}.tsv"
+    if file.exists():
+        return file
+    there = sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
+    advice = f"Splits there: {', '.join(there)}." if there else "There are no .tsv files in its qrels folder."
+    raise DataError(f"{file}: no such file, so there is no split {split!r}. {advice}")
+
+
+def _new_id(row: files.Row, path: Path, known: Mapping[str, object]) -> str:
+    name = files.identifier(row, path, "_id")
+    if name in known:
+        raise DataError(f"{path}, line {row.line}: the id {name!r} appears twice.")
+    return name
+
+
+def _queries(path: Path) -> tuple[dict[str, str], list[str], dict[str, dict[str, str]]]:
+    queries: dict[str, str] = {}
+    unanswerable: list[str] = []
+    fields: dict[str, dict[str, str]] = {}
+    for row in files.rows(path):
+        query = _new_id(row, path, queries)
+        queries[query] = files.text(row, path, "text")
+        answerable = row.values.get("answerable", True)
+        if not isinstance(answerable, bool):
+            raise DataError(f"{path}, line {row.line}: 'answerable' must be true or false, not {answerable!r}.")
+        if not answerable:
+            unanswerable.append(query)
+        for name, value in row.values.items():
+            if name not in ("_id", "text") and isinstance(value, str):
+                fields.setdefault(name, {})[query] = value
+    return queries, unanswerable, fields
+
+
+def _qrels(path: Path) -> tuple[Qrels, dict[str, int]]:
+    judgments: dict[str, dict[str, int]] = {}
+    lines: dict[str, int] = {}
+    for row in files.rows(path):
+        query = files.identifier(row, path, "query-id")
+        doc = files.identifier(row, path, "corpus-id")
+        grade = files.number(row, path, "score")
+        if grade != int(grade):
+            raise DataError(f"{path}, line {row.line}: relevance must be a whole number, not {row.values['score']!r}.")
+        of_query = judgments.setdefault(query, {})
+        if doc in of_query:
+            raise DataError(f"{path}, line {row.line}: query {query!r}, document {doc!r} is judged twice.")
+        of_query[doc] = int(grade)
+        lines.setdefault(query, row.line)
+    return Qrels(judgments), lines
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

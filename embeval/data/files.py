@@ -1,0 +1,184 @@
+"""Rows from local files: jsonl, csv, tsv, parquet, each plain or gzipped. Every complaint names file and line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from embeval.core import strict_json
+from embeval.errors import DataError
+
+MAX_FIELD = 16 * 1024 * 1024
+"""Largest field of a csv file, in characters; the csv module's own limit of 131,072 is shorter than real documents."""
+
+
+class Row(NamedTuple):
+    """One record of a file."""
+
+    line: int
+    """Line it ends on, counted from 1; in parquet the row number."""
+    values: Mapping[str, Any]
+    """Column name -> value: text in csv and tsv, JSON values in jsonl, Python values in parquet."""
+
+
+def rows(path: Path) -> Iterator[Row]:
+    """The records of a file, by its ending. Raises ``DataError`` for what can't be read, and for an empty file."""
+    suffix = kind(path)
+    if not path.exists():
+        raise DataError(f"{path}: no such file.")
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; a file is needed here.")
+    reader = {"jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}[suffix]
+    found = False
+    for row in reader(path):
+        found = True
+        yield row
+    if not found:
+        raise DataError(f"{path}: the file holds no rows.")
+
+
+def kind(path: Path) -> str:
+    """``jsonl``, ``csv``, ``tsv`` or ``parquet``. Raises ``DataError`` for another ending."""
+    name = path.name.removesuffix(".gz").lower()
+    for suffix in ("jsonl", "csv", "tsv", "parquet"):
+        if name.endswith(f".{suffix}"):
+            return suffix
+    raise DataError(f"{path}: unknown kind of file. Use .jsonl, .csv, .tsv or .parquet, each also with .gz.")
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[io.TextIOBase]:
+    opener = gzip.open if path.name.endswith(".gz") else open
+    try:
+        # utf-8-sig drops the byte-order mark that spreadsheets write; newline="" leaves line ends to the readers.
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text (byte {error.object[error.start]:#04x}: {error.reason}).") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: not a whole gzip file ({error}).") from None
+    except OSError as error:
+        raise DataError(f"{path}: can't be read ({error.strerror or error}).") from None
+
+
+def _jsonl(path: Path) -> Iterator[Row]:
+    with _open(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                values = strict_json.loads(line)
+            except ValueError as error:
+                raise DataError(f"{path}, line {number}: not valid JSON ({_short(error)}).") from None
+            if not isinstance(values, dict):
+                raise DataError(f"{path}, line {number}: a JSON object is needed, not {type(values).__name__}.")
+            yield Row(number, values)
+
+
+def _csv(path: Path) -> Iterator[Row]:
+    previous = csv.field_size_limit(MAX_FIELD)
+    try:
+        with _open(path) as file:
+            # Tab-separated data sets are not quoted: a lone " is a character of the text there.
+            dialect: dict[str, Any] = {}
+            if kind(path) == "tsv":
+                dialect = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+            reader = csv.reader(file, strict=True, **dialect)
+            try:
+                header = next(reader, None)
+                if header is None:
+                    return
+                if len(set(header)) != len(header):
+                    twice = next(name for name in header if header.count(name) > 1)
+                    raise DataError(f"{path}, line 1: the column {twice!r} appears twice.")
+                for fields in reader:
+                    if not fields:
+                        continue
+                    if len(fields) != len(header):
+                        raise DataError(
+                            f"{path}, line {reader.line_num}: {len(fields)} fields, but the header has {len(header)}."
+                        )
+                    yield Row(reader.line_num, dict(zip(header, fields, strict=True)))
+            except csv.Error as error:
+                raise DataError(f"{path}, line {reader.line_num}: not valid {kind(path)} ({error}).") from None
+    finally:
+        csv.field_size_limit(previous)
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.name.endswith(".gz"):
+            with gzip.open(path, "rb") as file:
+                source: Any = io.BytesIO(file.read())
+        else:
+            source = path
+        number = 0
+        with pq.ParquetFile(source) as parquet:
+            for batch in parquet.iter_batches(batch_size=4096):
+                for values in batch.to_pylist():
+                    number += 1
+                    yield Row(number, values)
+    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: not a readable parquet file ({_short(error)}).") from None
+
+
+def _short(error: BaseException) -> str:
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return text if len(text) <= 160 else text[:159] + "…"
+
+
+def column(row: Row, path: Path, name: str) -> Any:
+    """The value of a column. Raises ``DataError`` naming the columns that are there."""
+    try:
+        return row.values[name]
+    except KeyError:
+        there = ", ".join(repr(key) for key in row.values)
+        raise DataError(f"{path}, line {row.line}: there is no column {name!r}. Columns: {there}.") from None
+
+
+def text(row: Row, path: Path, name: str) -> str:
+    """A column that must be text."""
+    value = column(row, path, name)
+    if not isinstance(value, str):
+        raise DataError(f"{path}, line {row.line}: {name!r} must be text, not {_shown(value)}.")
+    return value
+
+
+def number(row: Row, path: Path, name: str) -> float:
+    """A column that must be a finite number, or text that spells one."""
+    value = column(row, path, name)
+    try:
+        if isinstance(value, bool) or value is None:
+            raise ValueError
+        as_float = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{path}, line {row.line}: {name!r} must be a number, not {_shown(value)}.") from None
+    if not -float("inf") < as_float < float("inf"):
+        raise DataError(f"{path}, line {row.line}: {name!r} must be a finite number, not {_shown(value)}.")
+    return as_float
+
+
+def identifier(row: Row, path: Path, name: str) -> str:
+    """A column that must be an id: text, or a whole number, which becomes text."""
+    value = column(row, path, name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise DataError(
+            f"{path}, line {row.line}: {name!r} must be an id (text or a whole number), not {_shown(value)}."
+        )
+    return value
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:59] + "…"

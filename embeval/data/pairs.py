@@ -1,0 +1,93 @@
+"""Sentence pairs with a gold score: the payload of STS."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from embeval.core.border import BORDER
+from embeval.core.records import Column
+from embeval.data import files
+from embeval.errors import DataError
+
+RESERVED_SUBSETS = ("all", "mean", "wmean")
+"""Names of the pooled results, which no sub-set may take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairColumns:
+    """Where the parts of a pair stand in the file."""
+
+    __pydantic_config__ = BORDER
+
+    sentence1: str = "sentence1"
+    """Column of the first text."""
+    sentence2: str = "sentence2"
+    """Column of the second text."""
+    score: str = "score"
+    """Column of the gold score; any scale, higher means more alike."""
+    id: str = "id"
+    """Column of the id; where the file has none, pairs are numbered from 1."""
+    subset: str = "subset"
+    """Column of the sub-set; where the file has none, there are none."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """n pairs of texts."""
+
+    ids: tuple[str, ...]
+    """Unique ids."""
+    left: tuple[str, ...]
+    """First texts."""
+    right: tuple[str, ...]
+    """Second texts."""
+    gold: Column
+    """float64 [n]: gold scores as they stand in the file."""
+    subsets: tuple[str, ...] = field(default=())
+    """Label per pair; empty where the file has no such column."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def data_hash(self) -> str:
+        """sha256 over ids, texts, scores and sub-sets in order, whatever kind of file they came from."""
+        whole = hashlib.sha256()
+        for row in range(len(self)):
+            subset = self.subsets[row] if self.subsets else ""
+            for part in (self.ids[row], self.left[row], self.right[row], repr(float(self.gold[row])), subset):
+                data = part.encode("utf-8", "surrogatepass")
+                whole.update(len(data).to_bytes(8, "little") + data)  # lengths, so that parts can't run together
+        return whole.hexdigest()
+
+
+def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
+    """The pairs of a jsonl, csv, tsv or parquet file. Raises ``DataError`` with file and line."""
+    ids: dict[str, int] = {}
+    left: list[str] = []
+    right: list[str] = []
+    gold: list[float] = []
+    subsets: list[str] = []
+    for row in files.rows(path):
+        pair = files.identifier(row, path, columns.id) if columns.id in row.values else str(len(ids) + 1)
+        if pair in ids:
+            raise DataError(f"{path}, line {row.line}: the id {pair!r} stands already in line {ids[pair]}.")
+        ids[pair] = row.line
+        left.append(files.text(row, path, columns.sentence1))
+        right.append(files.text(row, path, columns.sentence2))
+        gold.append(files.number(row, path, columns.score))
+        if columns.subset in row.values:
+            subset = files.identifier(row, path, columns.subset)
+            if subset in RESERVED_SUBSETS:
+                raise DataError(
+                    f"{path}, line {row.line}: a sub-set may not be called {subset!r}, which names a pooled result."
+                )
+            subsets.append(subset)
+        if subsets and len(subsets) != len(ids):
+            raise DataError(f"{path}, line {row.line}: some pairs have a {columns.subset!r} and this one differs.")
+    return Pairs(tuple(ids), tuple(left), tuple(right), np.array(gold, dtype=np.float64), tuple(subsets))

@@ -1,0 +1,297 @@
+"""``sentence_transformers``: any model that the library of that name loads, driven by our batching.
+
+Text models built on a transformer take the fast path: tokenised once, sorted by token count, padded per batch.
+Every other kind (static embeddings, routers, CLIP, chat-template models) is preprocessed by the library itself,
+batch by batch; how many tokens it cuts off is then not known, and said so.
+
+Either way the model's own module stack runs: transformer, pooling, dense, normalisation. Everything after the
+transformer computes in float32, whatever the dtype of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embeval.core.protocols import Encoder, EncoderInfo
+from embeval.core.specs import ModelSpec, Role, RuntimeOptions
+from embeval.encoders import locate
+from embeval.encoders.batching import Lengths, Rows
+from embeval.encoders.encoder import BatchedEncoder, check_dim, declared_prompts
+from embeval.encoders.locate import Located
+from embeval.encoders.torch_runtime import choose_device, device_name, quiet_libraries
+from embeval.errors import ConfigError, ModelError
+
+CPU_BATCH_TOKENS = 2_048
+"""Best of 512 … 16,384 for MiniLM in float32 on two cores (benchmarks/encode.py): larger batches leave the cache."""
+GPU_BATCH_TOKENS = 32_768
+TOKENIZE_AT_ONCE = 512
+"""Texts per call of the tokenizer: its Python lists are dropped after each, so memory doesn't grow with the corpus."""
+UNLIMITED = 1_000_000
+"""Tokenizers without a limit carry an enormous ``model_max_length``; above this it means "none"."""
+OPTIONS = {"trust_remote_code"}
+
+
+class _Backend:
+    summary = "any model that sentence-transformers loads: hub name, local folder or 'demo'"
+
+    def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
+        if unknown := sorted(set(spec.args) - OPTIONS):
+            raise ConfigError(
+                f"Backend 'sentence_transformers' has no option {unknown[0]!r}; it takes {', '.join(sorted(OPTIONS))}."
+            )
+        return locate.locate(spec, verify=verify)
+
+    def load(self, located: Located, runtime: RuntimeOptions) -> Encoder:
+        return BatchedEncoder(located.spec, _SentenceTransformers(located, runtime))
+
+
+BACKEND = _Backend()
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    """Token ids of all texts end to end; text i is ``ids[start[i] : start[i] + lengths[i]]``."""
+
+    ids: npt.NDArray[np.int32]
+    types: npt.NDArray[np.int32] | None
+    start: Lengths
+    lengths: Lengths
+    lost: Lengths | None
+
+    def key(self, row: int) -> bytes:
+        return self.ids[self.start[row] : self.start[row] + self.lengths[row]].tobytes()
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Texts that the library preprocesses itself."""
+
+    texts: Sequence[str]
+    prompt: str
+    task: str | None
+    lengths: Lengths
+    lost: Lengths | None = None
+
+    def key(self, row: int) -> bytes:
+        return self.texts[row].encode("utf-8", "surrogatepass")
+
+
+class _SentenceTransformers:
+    def __init__(self, located: Located, runtime: RuntimeOptions) -> None:
+        import torch
+
+        assert located.folder is not None
+        spec = located.spec
+        locate.refuse_pickled_weights(located.folder)
+        device = choose_device(runtime.device)
+        if runtime.num_threads is not None:
+            torch.set_num_threads(runtime.num_threads)
+        self._torch = torch
+        self._model: Any = _load(located, device)
+        self._device = device
+        self.default_prompt_name: str | None = self._model.default_prompt_name
+        self._override(spec)
+        self._fast = _has_plain_tokenizer(self._model)
+        full = self._model.get_embedding_dimension()
+        if full is None:
+            full = self._model.encode(["a"]).shape[1]
+        on_cpu = device == "cpu"
+        self.info = EncoderInfo(
+            dim=check_dim(spec, int(full)),
+            max_seq_length=_limit(self._model.max_seq_length),
+            similarity=spec.similarity or self._model.similarity_fn_name,
+            prompts=declared_prompts(self._model.prompts),
+            pooling=_pooling_name(self._model),
+            n_parameters=sum(parameter.numel() for parameter in self._model.parameters()),
+            device=device_name(device),
+            num_threads=torch.get_num_threads() if on_cpu else None,
+            batch_tokens=runtime.batch_tokens or (CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS),
+            extra={"remote_code": "trusted"} if spec.args.get("trust_remote_code") else {},
+        )
+
+    def _override(self, spec: ModelSpec) -> None:
+        from sentence_transformers.base.modules import Normalize
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        if spec.max_seq_length is not None:
+            self._model.max_seq_length = spec.max_seq_length
+        if spec.pooling is not None:
+            names = [name for name, module in self._model.named_children() if isinstance(module, Pooling)]
+            if len(names) != 1:
+                raise ModelError(
+                    f"Model {spec.name!r} has {len(names)} pooling modules, so its pooling can't be set "
+                    f"to {spec.pooling!r}."
+                )
+            before = self._model._modules[names[0]]
+            mode = {"mean_sqrt_len": "mean_sqrt_len_tokens"}.get(spec.pooling, spec.pooling)
+            after = Pooling(before.embedding_dimension, pooling_mode=mode, include_prompt=before.include_prompt)
+            self._model._modules[names[0]] = after
+        if spec.normalize is False and any(isinstance(module, Normalize) for module in self._model):
+            raise ModelError(
+                f"Model {spec.name!r} ends with a normalisation of its own, so 'normalize: false' can't be honoured. "
+                "Leave normalize out."
+            )
+        # Whatever the transformer computes in, pooling and all that follows see float32: a mean over 256 tokens
+        # in bfloat16 keeps two or three digits, and near documents would tie.
+        first = self._model[0]
+        first.register_forward_hook(lambda _module, _inputs, output: _widen(self._torch, output))
+
+    def prepare(self, texts: Sequence[str], *, prompt: str, role: Role) -> _Tokens | _Texts:
+        if self._fast and not (prompt and self._pooling_leaves_out_prompt()):
+            return self._tokenize([prompt + text for text in texts] if prompt else texts, role)
+        lengths = np.array([len(text) // 4 + 1 for text in texts], dtype=np.int64)
+        if self.info.max_seq_length is not None:
+            lengths = np.minimum(lengths, self.info.max_seq_length)
+        return _Texts(texts, prompt, None if role is Role.TEXT else role.value, lengths)
+
+    def _pooling_leaves_out_prompt(self) -> bool:
+        return any(getattr(module, "include_prompt", True) is False for module in self._model)
+
+    def _tokenize(self, texts: Sequence[str], role: Role) -> _Tokens:
+        tokenizer = self._model.tokenizer
+        first = self._model[0]
+        own = {Role.QUERY: first.query_length, Role.DOCUMENT: first.document_length}.get(role)
+        limit = _limit(own if own is not None else tokenizer.model_max_length)
+        ids: list[npt.NDArray[np.int32]] = []
+        types: list[npt.NDArray[np.int32]] = []
+        lost: list[int] = []
+        special = tokenizer.num_special_tokens_to_add(pair=False)
+        for start in range(0, len(texts), TOKENIZE_AT_ONCE):
+            block = list(texts[start : start + TOKENIZE_AT_ONCE])
+            encoded = tokenizer(
+                block,
+                truncation="longest_first" if limit is not None else False,
+                max_length=limit,
+                return_overflowing_tokens=limit is not None,
+                padding=False,
+                verbose=False,
+            )
+            owner = encoded.get("overflow_to_sample_mapping", range(len(block)))
+            cut = [0] * len(block)
+            seen = -1
+            for row, text in enumerate(owner):
+                if text != seen:  # the first row of a text is what the model sees, the rest was cut off
+                    seen = text
+                    ids.append(np.array(encoded["input_ids"][row], dtype=np.int32))
+                    if "token_type_ids" in encoded:
+                        types.append(np.array(encoded["token_type_ids"][row], dtype=np.int32))
+                else:
+                    cut[text] += len(encoded["input_ids"][row]) - special
+            lost += cut
+        lengths = np.array([len(row) for row in ids], dtype=np.int64)
+        return _Tokens(
+            ids=np.concatenate(ids) if ids else np.zeros(0, dtype=np.int32),
+            types=np.concatenate(types) if types else None,
+            start=np.cumsum(lengths) - lengths,
+            lengths=lengths,
+            lost=np.array(lost, dtype=np.int64),
+        )
+
+    def forward(self, prepared: _Tokens | _Texts, rows: Rows) -> npt.NDArray[np.float32]:
+        torch = self._torch
+        with torch.inference_mode():
+            if isinstance(prepared, _Tokens):
+                output = self._model(self._pad(prepared, rows))
+            else:
+                route = {} if prepared.task is None else {"task": prepared.task}
+                features = self._model.preprocess(
+                    [prepared.texts[row] for row in rows], prompt=prepared.prompt or None, **route
+                )
+                output = self._model(_to(features, self._device), **route)
+            vectors: npt.NDArray[np.float32] = output["sentence_embedding"].float().cpu().numpy()
+        return vectors
+
+    def _pad(self, tokens: _Tokens, rows: Rows) -> dict[str, Any]:
+        tokenizer = self._model.tokenizer
+        width = int(tokens.lengths[rows].max())
+        ids = np.full((len(rows), width), tokenizer.pad_token_id or 0, dtype=np.int64)
+        mask = np.zeros((len(rows), width), dtype=np.int64)
+        types = np.full((len(rows), width), tokenizer.pad_token_type_id, dtype=np.int64)
+        for place, row in enumerate(rows):
+            length, start = int(tokens.lengths[row]), int(tokens.start[row])
+            where = slice(width - length, width) if tokenizer.padding_side == "left" else slice(0, length)
+            ids[place, where] = tokens.ids[start : start + length]
+            mask[place, where] = 1
+            if tokens.types is not None:
+                types[place, where] = tokens.types[start : start + length]
+        features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+        if tokens.types is not None:
+            features["token_type_ids"] = types
+        tensors = {name: self._torch.from_numpy(array).to(self._device) for name, array in features.items()}
+        return {**tensors, "modality": "text"}
+
+
+def _load(located: Located, device: str) -> Any:
+    import torch
+
+    with quiet_libraries():
+        from sentence_transformers import SentenceTransformer
+
+        spec = located.spec
+        remote = spec.args.get("trust_remote_code", False)
+        if not isinstance(remote, bool):
+            raise ConfigError(f"Model {spec.name!r}: trust_remote_code must be true or false, not {remote!r}.")
+        try:
+            model = SentenceTransformer(
+                str(located.folder),
+                device=device,
+                trust_remote_code=remote,
+                local_files_only=True,
+                model_kwargs={"dtype": getattr(torch, spec.dtype), "use_safetensors": True},
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
+            # The libraries below raise whatever they like for a broken folder; all of it means "can't be loaded".
+            reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+            raise ModelError(
+                f"Model {spec.name!r} can't be loaded with sentence-transformers.\n"
+                f"{type(error).__name__}: {reason[:300]}"
+            ) from error
+    if spec.name.startswith("hkunlp/instructor"):  # the library knows these by name only, and is given a folder
+        model.set_pooling_include_prompt(False)
+    model.eval()
+    return model
+
+
+def _has_plain_tokenizer(model: Any) -> bool:
+    from sentence_transformers.base.modules import Transformer
+    from transformers import PreTrainedTokenizerBase
+
+    first = model[0]
+    return (
+        type(first) is Transformer
+        and isinstance(first.processor, PreTrainedTokenizerBase)
+        and first.processor.is_fast
+        and "text" in first.modality_config
+        and "message" not in first.modality_config
+        and not first.processing_kwargs
+        and first.query_expansion is None
+        and not getattr(first, "can_flatten_inputs", False)
+        and set(first.processor.model_input_names) <= {"input_ids", "attention_mask", "token_type_ids"}
+    )
+
+
+def _widen(torch: Any, features: Any) -> Any:
+    for name, value in features.items():
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype != torch.float32:
+            features[name] = value.float()
+    return features
+
+
+def _to(features: dict[str, Any], device: str) -> dict[str, Any]:
+    return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
+
+
+def _limit(value: Any) -> int | None:
+    return None if value is None or value > UNLIMITED else int(value)
+
+
+def _pooling_name(model: Any) -> str | None:
+    modes = [module.pooling_mode for module in model if hasattr(module, "pooling_mode")]
+    if not modes:
+        return None
+    return "+".join(modes[0]) if isinstance(modes[0], (list, tuple)) else str(modes[0])

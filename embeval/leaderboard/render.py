@@ -1,0 +1,44 @@
+"""A board as Markdown."""
+
+from __future__ import annotations
+
+from embeval.core.result import MetricValue
+from embeval.leaderboard.board import Board
+
+
+def markdown(board: Board) -> str:
+    """A Markdown table: value and interval per cell, ``—`` for a gap."""
+    headings = [f"{board.headings[key]} {key.metric}" for key in board.columns]
+    lines = [
+        "| " + " | ".join(["Model", "Mean", *map(escape, headings)]) + " |",
+        "|" + "|".join(["---", *["---:"] * (len(headings) + 1)]) + "|",
+    ]
+    for row in board.rows:
+        cells = [cell_text(row.cells.get(key)) for key in board.columns]
+        lines.append("| " + " | ".join([escape(row.label), number(row.mean), *cells]) + " |")
+    for failure in board.failures:
+        lines += ["", f"Failed: {escape(failure)}"]
+    return "\n".join(lines) + "\n"
+
+
+def cell_text(cell: MetricValue | None) -> str:
+    """``0.8203 [0.7976, 0.8405]``; ``—`` for a gap, the reason for an undefined value."""
+    if cell is None:
+        return "—"
+    if cell.value is None:
+        return f"n/a ({cell.reason})"
+    if cell.ci_low is None or cell.ci_high is None:
+        return number(cell.value)
+    return f"{number(cell.value)} [{number(cell.ci_low)}, {number(cell.ci_high)}]"
+
+
+def number(value: float | None) -> str:
+    """Four decimals, or ``—``."""
+    return "—" if value is None else f"{value:.4f}"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown and the HTML inside it show as it is."""
+    for character, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("\n", " ")):
+        text = text.replace(character, safe)
+    return text

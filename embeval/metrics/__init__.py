@@ -1,0 +1,8 @@
+"""One file per family of metrics. Each holds ``FAMILY``, an object that fits ``_family.MetricFamily``.
+
+Metrics read columns of item records and give one number; ``get`` finds one by name.
+"""
+
+from embeval.metrics._family import FAMILIES, MeanOf, get
+
+__all__ = ["FAMILIES", "MeanOf", "get"]

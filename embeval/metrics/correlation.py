@@ -1,0 +1,170 @@
+"""Correlation of a score with gold: ``<similarity>_spearman`` and ``<similarity>_pearson``.
+
+Reads the columns ``gold`` and ``<similarity>``. Ties get average ranks. Undefined, never 0 and never NaN, where
+gold or score is constant or fewer than two items are there.
+
+Source: scipy.stats ``spearmanr`` and ``pearsonr``, to which both are equal (tests/unit/metrics). The resampled
+Spearman needs no sort per resample: with items sorted once, the mid-rank of a value in a resample is the number
+of draws below it plus (its own draws + 1) / 2, a cumulative sum of counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from embeval.core.protocols import Resampler, Undefined
+from embeval.core.records import Column
+from embeval.core.specs import SimilarityName
+
+Kind = Literal["spearman", "pearson"]
+Rows = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Whole = npt.NDArray[np.float32]
+"""Whole numbers small enough to be exact in float32."""
+
+SPREAD_OF_ROUNDING = 1e-13
+"""Largest variance of equal values scaled to at most 1 that is still rounding error."""
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Correlation of two columns."""
+
+    kind: Kind
+    x: str
+    y: str
+    name: str
+    version: int = 1
+    higher_is_better: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        return (self.x, self.y)
+
+    def aggregate(self, columns: Mapping[str, Column]) -> float | Undefined:
+        """The coefficient in [-1, 1]."""
+        from scipy import stats
+
+        x, y = columns[self.x], columns[self.y]
+        if len(x) < 2:
+            return Undefined("too_few_items")
+        if np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+            return Undefined("constant_input")
+        if self.kind == "spearman":
+            x, y = stats.rankdata(x), stats.rankdata(y)
+        value = float(stats.pearsonr(x, y).statistic)
+        return value if np.isfinite(value) else Undefined("constant_input")
+
+    @staticmethod
+    def resampler(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> Resampler:
+        """Each coefficient under resampling; NaN where a resample is constant."""
+        spearman = [row for row, metric in enumerate(metrics) if metric.kind == "spearman"]
+        pearson = [row for row, metric in enumerate(metrics) if metric.kind == "pearson"]
+        by_rank = _spearman([metrics[row] for row in spearman], columns)
+        by_value = _pearson([metrics[row] for row in pearson], columns)
+
+        def resample(counts: Counts) -> Rows:
+            rows = np.empty((len(metrics), counts.shape[1]))
+            if spearman:
+                rows[spearman] = by_rank(counts)
+            if pearson:
+                rows[pearson] = by_value(counts)
+            return rows
+
+        return resample
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """A column of n items sorted once; equal values form one of G groups."""
+
+    order: npt.NDArray[np.intp]
+    """[n]: items, smallest value first."""
+    starts: npt.NDArray[np.intp]
+    """[G]: where each group begins in that order."""
+    group: npt.NDArray[np.intp]
+    """[n]: group of each item."""
+
+    @classmethod
+    def of(cls, values: Column) -> _Sorted:
+        order = np.argsort(values, kind="stable")
+        new = np.append(True, np.diff(values[order]) != 0.0)
+        group = np.empty(len(values), dtype=np.intp)
+        group[order] = np.cumsum(new) - 1
+        return cls(order, np.flatnonzero(new), group)
+
+    def ranks(self, counts: Whole) -> tuple[Whole, Column]:
+        """([n, R] centred ranks x 2 of each item, [R] their weighted sum of squares) for counts [n, R]."""
+        drawn = counts[self.order]
+        if len(self.starts) < len(self.order):
+            drawn = np.add.reduceat(drawn, self.starts, axis=0)
+        # The mid-rank of a group is what was drawn below it plus (its own draws + 1) / 2; n + 1 is the mean of
+        # twice that.
+        ranks = np.cumsum(drawn, axis=0, dtype=np.float32)
+        ranks *= 2.0
+        ranks -= drawn
+        ranks -= counts.sum(axis=0)
+        return ranks[self.group], np.asarray(np.einsum("ij,ij,ij->j", drawn, ranks, ranks, dtype=np.float64))
+
+
+def _spearman(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> Callable[[Counts], Rows]:
+    ordered = {name: _Sorted.of(columns[name]) for metric in metrics for name in metric.columns}
+
+    def resample(counts: Counts) -> Rows:
+        # Twice a rank is whole, and float32 holds whole numbers exactly up to 16 million. Sums are in float64.
+        narrow = counts.astype(np.float32)
+        ranked = {name: column.ranks(narrow) for name, column in ordered.items()}
+        weighted = {name: narrow * ranked[name][0] for name in {metric.x for metric in metrics}}
+        covariance = [
+            np.einsum("ij,ij->j", weighted[metric.x], ranked[metric.y][0], dtype=np.float64) for metric in metrics
+        ]
+        return _divide(np.stack(covariance), np.stack([ranked[m.x][1] * ranked[m.y][1] for m in metrics]))
+
+    return resample
+
+
+def _pearson(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> Callable[[Counts], Rows]:
+    """From weighted sums of x, y, x², y² and xy, all of them in one matrix product."""
+    names = list(dict.fromkeys(name for metric in metrics for name in metric.columns))
+    place = {name: row for row, name in enumerate(names)}
+    xs, ys = [place[metric.x] for metric in metrics], [place[metric.y] for metric in metrics]
+    # Centred on all items, so that little is lost when the square of a resample's mean is taken away.
+    centred = [columns[name] - columns[name].mean() for name in names]
+    scaled = [values / (np.abs(values).max() or 1.0) for values in centred]
+    terms = [*scaled, *(values**2 for values in scaled), *(scaled[x] * scaled[y] for x, y in zip(xs, ys, strict=True))]
+
+    def resample(counts: Counts) -> Rows:
+        weights = counts.astype(np.float64)
+        means = np.stack(terms) @ weights / weights.sum(axis=0)
+        first, square, product = np.split(means, [len(names), 2 * len(names)])
+        spread = square - first**2
+        # A resample of equal values leaves a spread of rounding error only, which is no spread.
+        spread[spread <= SPREAD_OF_ROUNDING] = 0.0
+        return _divide(product - first[xs] * first[ys], spread[xs] * spread[ys])
+
+    return resample
+
+
+def _divide(covariance: Rows, spreads: Rows) -> Rows:
+    out = np.full(covariance.shape, np.nan)
+    return np.asarray(np.clip(np.divide(covariance, np.sqrt(spreads), out=out, where=spreads > 0.0), -1.0, 1.0))
+
+
+class _Family:
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"{similarity}_{kind}" for similarity in get_args(SimilarityName) for kind in get_args(Kind))
+
+    def make(self, name: str) -> Correlation | None:
+        if name not in self.names():
+            return None
+        similarity, kind = name.rsplit("_", 1)
+        return Correlation(kind="spearman" if kind == "spearman" else "pearson", x="gold", y=similarity, name=name)
+
+
+FAMILY = _Family()

@@ -1,0 +1,105 @@
+"""From what a task collected to results: the whole split, each sub-set, and the means over sub-sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, get_args
+
+from embeval.core import strict_json
+from embeval.core.ir import Run
+from embeval.core.protocols import Metric
+from embeval.core.provenance import Provenance
+from embeval.core.records import ItemRecords
+from embeval.core.result import Result, Timings
+from embeval.core.signature import Signature
+from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
+from embeval.stats import scoring
+
+ALL = "all"
+"""Sub-set of the result that stands for the task: every item pooled."""
+
+
+class Part(NamedTuple):
+    """One result with the rows that belong beside it."""
+
+    result: Result
+    records: ItemRecords
+    run: Run | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Everything that results are made from."""
+
+    model: ModelSpec
+    task: TaskSpec
+    protocol: Mapping[str, strict_json.Json]
+    metrics: Sequence[Metric]
+    records: ItemRecords
+    provenance: Provenance
+    run: Run | None = None
+    counts: Mapping[str, int | None] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+
+
+def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings | None) -> list[Part]:
+    """The results of one task, the one for ``all`` last, so that its file means "finished"."""
+    records = evidence.records
+    names = (evidence.task.name, evidence.task.dataset.split)
+    groups = records.rows_by("subset") if "subset" in records.slices else {}
+    parts = []
+    if len(groups) > 1:
+        estimates = {}
+        for label, rows in groups.items():
+            part = records.take(rows)
+            estimates[label] = scoring.estimate(part, evidence.metrics, statistics, *names, label)
+            parts.append(_part(evidence, label, part, estimates[label], statistics, timings))
+        for weighting in get_args(scoring.Weighting):
+            mean = scoring.mean_over(estimates, weighting)
+            parts.append(_part(evidence, weighting, records, mean, statistics, timings))
+    pooled = scoring.estimate(records, evidence.metrics, statistics, *names, ALL)
+    return [*parts, _part(evidence, ALL, records, pooled, statistics, timings)._replace(run=evidence.run)]
+
+
+def signature(
+    model: ModelSpec,
+    protocol: Mapping[str, strict_json.Json],
+    subset: str,
+    metrics: Sequence[Metric],
+    prompts: Mapping[str, str],
+) -> Signature:
+    """What must be equal for two results to be compared."""
+    return Signature(
+        protocol={**protocol, "subset": subset},
+        metrics={metric.name: metric.version for metric in metrics},
+        model_digest=model.digest,
+        prompts=dict(prompts),
+    )
+
+
+def _part(
+    evidence: Evidence,
+    subset: str,
+    records: ItemRecords,
+    estimates: Mapping[str, scoring.Estimate],
+    statistics: StatisticsOptions,
+    timings: Timings | None,
+) -> Part:
+    result = Result(
+        status="ok",
+        task=evidence.task,
+        model=evidence.model,
+        split=evidence.task.dataset.split,
+        subset=subset,
+        scores={name: estimate.to_value(statistics) for name, estimate in estimates.items()},
+        main_score=evidence.metrics[0].name,
+        statistics=statistics,
+        counts=dict(evidence.counts),
+        warnings=evidence.warnings,
+        signature=signature(evidence.model, evidence.protocol, subset, evidence.metrics, evidence.prompts),
+        provenance=evidence.provenance,
+        timings=timings,
+    )
+    return Part(result, records, None)

@@ -1,0 +1,267 @@
+"""Models x tasks, one after another in this process; what is finished is skipped, what fails is recorded.
+
+A step is one task for one model. Its results are written as soon as they exist, the one that marks the step as
+finished last, so a run that is killed goes on at the first unfinished step when it is started again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from embeval.core import provenance, strict_json
+from embeval.core.progress import Progress, Silent
+from embeval.core.protocols import Encoder, Metric, Task
+from embeval.core.result import Failure, Result, Timings
+from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
+from embeval.encoders import loading
+from embeval.encoders.locate import Located
+from embeval.errors import EmbevalError, StoreError, UsageError
+from embeval.runner import assemble
+from embeval.store.results import ResultStore, Stored
+
+Status = Literal["done", "skipped", "rescored", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One task for one model."""
+
+    number: int
+    """Place among all steps of the run, from 1."""
+    total: int
+    """How many steps there are."""
+    model: ModelSpec
+    """The model as it was asked for."""
+    task: TaskSpec
+    """The task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a step."""
+
+    step: Step
+    """The step."""
+    status: Status
+    """``done`` now, ``skipped`` because finished before, ``rescored`` from stored items, or ``failed``."""
+    stored: tuple[Stored, ...] = ()
+    """Its results, the one for the whole split last; empty where it failed."""
+    error: Exception | None = None
+    """Why it failed; an error of embeval, or a fault of the program."""
+    seconds: float = 0.0
+    """Wall seconds it took."""
+
+    @property
+    def result(self) -> Result | None:
+        """The result that stands for the task."""
+        return self.stored[-1].result if self.stored else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How to go about a run."""
+
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
+    overwrite: bool = False
+    """Run again what is finished."""
+    verify: bool = False
+    """Hash model files again instead of trusting what is remembered of them."""
+
+
+def run(
+    models: Sequence[ModelSpec],
+    tasks: Sequence[Task[Any]],
+    store: ResultStore,
+    options: RunOptions,
+    *,
+    progress: Progress | None = None,
+    on_start: Callable[[Step], None] | None = None,
+) -> Iterator[Outcome]:
+    """The outcome of every step, models outside, tasks inside. A failing step doesn't stop the others.
+
+    Raises ``StoreError`` at once where results can't be written, since then nothing that follows could be kept.
+    """
+    started = provenance.git_state()
+    total = len(models) * len(tasks)
+    number = 0
+    for model in models:
+        worker = _Worker(model, store, options, progress or Silent(), started)
+        for task in tasks:
+            number += 1
+            step = Step(number=number, total=total, model=model, task=task.spec)
+            if on_start is not None:
+                on_start(step)
+            began = time.perf_counter()
+            try:
+                outcome = worker.step(step, task)
+            except (StoreError, UsageError):
+                raise
+            except Exception as error:  # a fault in one step is reported and must not lose the others
+                worker.record_failure(task, error)
+                outcome = Outcome(step=step, status="failed", error=error)
+            yield replace(outcome, seconds=time.perf_counter() - began)
+
+
+class _Worker:
+    """One model, located once and loaded when the first task needs it."""
+
+    def __init__(
+        self,
+        model: ModelSpec,
+        store: ResultStore,
+        options: RunOptions,
+        progress: Progress,
+        git: tuple[str | None, bool | None],
+    ) -> None:
+        self._model, self._store, self._options, self._progress, self._git = model, store, options, progress, git
+        self._located: Located | Exception | None = None
+        self._encoder: Encoder | Exception | None = None
+
+    def step(self, step: Step, task: Task[Any]) -> Outcome:
+        located = self._locate()
+        began, cpu_began = time.perf_counter(), time.process_time()
+        started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        payload = task.load()
+        load_data_s = time.perf_counter() - began
+        protocol, metrics = task.protocol(payload), task.metrics(payload)
+
+        if not self._options.overwrite and (found := self._finished(located, task, protocol, metrics)) is not None:
+            if found.result.statistics == self._options.statistics:
+                return Outcome(step=step, status="skipped", stored=(found,))
+            return Outcome(step=step, status="rescored", stored=self._rescore(found, metrics))
+
+        load_began = time.perf_counter()
+        encoder, loaded_now = self._load(located)
+        load_model_s = time.perf_counter() - load_began
+        collected = task.collect(payload, encoder, self._progress)
+        info = encoder.info
+        origin = provenance.collect(
+            device=info.device, num_threads=info.num_threads, batch_tokens=info.batch_tokens, extra=info.extra
+        )
+        evidence = assemble.Evidence(
+            model=encoder.spec,
+            task=_portable(task.spec),
+            protocol=protocol,
+            metrics=metrics,
+            records=collected.records,
+            provenance=replace(origin, git_commit=self._git[0], git_dirty=self._git[1]),
+            run=collected.run,
+            counts=collected.counts,
+            warnings=collected.warnings,
+            prompts=collected.prompts,
+        )
+        parts = assemble.results(evidence, self._options.statistics, None)
+        wall_s = time.perf_counter() - began - load_model_s
+        phases = {"load_data": load_data_s, **collected.phases}
+        encode_s = phases.get("encode") or None
+        tokens = [value for name, value in collected.counts.items() if name.endswith("_tokens_kept")]
+        timings = Timings(
+            started_at=started_at,
+            wall_s=round(wall_s, 3),
+            cpu_s=round(time.process_time() - cpu_began, 3),
+            load_model_s=round(load_model_s, 3) if loaded_now else None,
+            peak_rss_mib=provenance.peak_rss_mib(),
+            phases={name: round(seconds, 3) for name, seconds in phases.items()},
+            texts_per_s=round(collected.n_encoded / encode_s, 1) if encode_s else None,
+            tokens_per_s=_per_second(tokens, encode_s),
+        )
+        stored = tuple(self._store.put(replace(part.result, timings=timings), part.records, part.run) for part in parts)
+        return Outcome(step=step, status="done", stored=stored)
+
+    def record_failure(self, task: Task[Any], error: Exception) -> None:
+        """Leaves a note of a failure beside the results, where the model is known well enough to have a place."""
+        if not isinstance(self._located, Located):
+            return
+        spec = _portable(task.spec)
+        model = self._located.spec
+        self._store.put(
+            Result(
+                status="error",
+                task=spec,
+                model=model,
+                split=spec.dataset.split,
+                subset=assemble.ALL,
+                statistics=self._options.statistics,
+                signature=assemble.signature(model, {"task": spec.name, "type": spec.type}, assemble.ALL, (), {}),
+                provenance=provenance.collect(),
+                error=Failure(type=type(error).__name__, message=str(error)),
+            )
+        )
+
+    def _locate(self) -> Located:
+        if self._located is None:
+            try:
+                self._located = loading.resolve(self._model, verify=self._options.verify)
+            except EmbevalError as error:
+                self._located = error
+        if isinstance(self._located, Exception):
+            raise self._located
+        return self._located
+
+    def _load(self, located: Located) -> tuple[Encoder, bool]:
+        loaded_now = self._encoder is None
+        if loaded_now:
+            try:
+                self._encoder = loading.load(located, self._options.runtime)
+            except EmbevalError as error:  # the next task would run into it again
+                self._encoder = error
+        if isinstance(self._encoder, Exception):
+            raise self._encoder
+        assert self._encoder is not None
+        return self._encoder, loaded_now
+
+    def _finished(
+        self, located: Located, task: Task[Any], protocol: dict[str, strict_json.Json], metrics: Sequence[Metric]
+    ) -> Stored | None:
+        wanted = assemble.signature(located.spec, protocol, assemble.ALL, metrics, {})
+        name = f"{assemble.ALL}.{wanted.protocol_digest[:8]}.json"
+        for path in self._store.folder(located.spec, task.spec.name).glob(f"*.{name}"):
+            try:
+                stored = Stored(path, self._store.get(path))
+                self._store.records(stored)
+            except StoreError:
+                continue  # broken on disk: evaluated again, and then replaced
+            found = stored.result.signature
+            if (
+                found.protocol == wanted.protocol
+                and found.model_digest == wanted.model_digest
+                and found.metrics == wanted.metrics
+            ):
+                return stored
+        return None
+
+    def _rescore(self, stored: Stored, metrics: Sequence[Metric]) -> tuple[Stored, ...]:
+        old = stored.result
+        protocol = {key: value for key, value in old.signature.protocol.items() if key != "subset"}
+        evidence = assemble.Evidence(
+            model=old.model,
+            task=old.task,
+            protocol=protocol,
+            metrics=metrics,
+            records=self._store.records(stored),
+            provenance=old.provenance,
+            run=self._store.run(stored) if old.run is not None else None,
+            counts=old.counts,
+            warnings=old.warnings,
+            prompts=old.signature.prompts,
+        )
+        parts = assemble.results(evidence, self._options.statistics, old.timings)
+        return tuple(self._store.put(part.result, part.records, part.run) for part in parts)
+
+
+def _portable(spec: TaskSpec) -> TaskSpec:
+    """The spec without a path of this machine: the data is named by its hash, the path is only a hint."""
+    path = spec.dataset.path
+    if path.startswith(("/", "~")):
+        path = "/".join(path.split("/")[-2:])
+    return replace(spec, dataset=replace(spec.dataset, path=path))
+
+
+def _per_second(tokens: Sequence[int | None], seconds: float | None) -> float | None:
+    known = [value for value in tokens if value is not None]
+    return round(sum(known) / seconds, 1) if known and len(known) == len(tokens) and seconds else None

@@ -1,0 +1,111 @@
+"""From item records to metric values with intervals: over all items, or as a mean over groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from embeval.core.protocols import Metric, Undefined
+from embeval.core.records import Column, ItemRecords
+from embeval.core.result import MetricValue
+from embeval.core.specs import StatisticsOptions
+from embeval.stats import bootstrap
+
+Weighting = Literal["mean", "wmean"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric on some items, and on resamples of them."""
+
+    value: float | Undefined
+    """The metric."""
+    samples: Column
+    """float64 [R]: the metric on each resample, NaN where undefined; R is 0 where none were drawn."""
+    n_items: int
+    """Items with a value."""
+    n_unscored: int
+    """Items without one, left out."""
+
+    def to_value(self, statistics: StatisticsOptions) -> MetricValue:
+        """The number for a result, with its interval."""
+        if isinstance(self.value, Undefined):
+            return MetricValue(value=None, reason=self.value.reason, n_items=self.n_items, n_unscored=self.n_unscored)
+        interval = bootstrap.percentile(self.samples, statistics.level, n_items=self.n_items)
+        return MetricValue(
+            value=self.value,
+            ci_low=interval.low,
+            ci_high=interval.high,
+            n_items=self.n_items,
+            n_unscored=self.n_unscored,
+            note=interval.note,
+        )
+
+
+def estimate(
+    records: ItemRecords, metrics: Sequence[Metric], statistics: StatisticsOptions, *purpose: str
+) -> dict[str, Estimate]:
+    """Metric name -> estimate over all items. ``purpose`` names the random stream of the resamples."""
+    estimates: dict[str, Estimate] = {}
+    for scored, group in _by_scored_items(records, metrics):
+        columns = {name: records.columns[name][scored] for metric in group for name in metric.columns}
+        n_items = int(scored.sum())
+        samples = np.empty((len(group), 0))
+        if n_items >= 2 and statistics.resamples:
+            clusters = None
+            if records.clusters is not None:
+                clusters = [records.clusters[row] for row in np.flatnonzero(scored)]
+            samples = bootstrap.distribution(
+                group,
+                columns,
+                resamples=statistics.resamples,
+                seed=statistics.seed,
+                purpose=purpose,
+                clusters=clusters,
+            )
+        for metric, sample in zip(group, samples, strict=True):
+            value = metric.aggregate(columns) if n_items else Undefined("too_few_items")
+            estimates[metric.name] = Estimate(value, sample, n_items, len(records) - n_items)
+    return {metric.name: estimates[metric.name] for metric in metrics}
+
+
+def mean_over(groups: Mapping[str, Mapping[str, Estimate]], weighting: Weighting) -> dict[str, Estimate]:
+    """Metric name -> mean of its estimates in each group, equally weighted or by number of items (``wmean``).
+
+    Items stay in their group when resampled, so the interval speaks of these groups and not of groups in general.
+    Undefined in one group is undefined in the mean.
+    """
+    means = {}
+    for name in next(iter(groups.values())):
+        of_groups = {label: estimates[name] for label, estimates in groups.items()}
+        shares = np.array([each.n_items if weighting == "wmean" else 1 for each in of_groups.values()], dtype=float)
+        n_items = sum(each.n_items for each in of_groups.values())
+        n_unscored = sum(each.n_unscored for each in of_groups.values())
+        undefined = [label for label, each in of_groups.items() if isinstance(each.value, Undefined)]
+        value: float | Undefined
+        samples = np.empty(0)
+        if undefined:
+            value = Undefined(f"undefined_in_subset:{undefined[0]}")
+        else:
+            value = float(np.average([each.value for each in of_groups.values()], weights=shares))
+            if len({len(each.samples) for each in of_groups.values()}) == 1:
+                samples = np.average([each.samples for each in of_groups.values()], axis=0, weights=shares)
+        means[name] = Estimate(value, samples, n_items, n_unscored)
+    return means
+
+
+def _by_scored_items(
+    records: ItemRecords, metrics: Sequence[Metric]
+) -> list[tuple[npt.NDArray[np.bool_], list[Metric]]]:
+    """Metrics grouped by the items on which all their columns have a value, as bool [n]."""
+    groups: dict[bytes, tuple[npt.NDArray[np.bool_], list[Metric]]] = {}
+    for metric in metrics:
+        scored = np.ones(len(records), dtype=bool)
+        for name in metric.columns:
+            scored &= ~np.isnan(records.columns[name])
+        groups.setdefault(scored.tobytes(), (scored, []))[1].append(metric)
+    return list(groups.values())

@@ -1,0 +1,70 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import time
+from pathlib import Path
+
+from embeval.errors import StoreError
+
+STALE_AFTER_S = 24 * 3600
+"""A temporary file older than this belongs to a process that was killed."""
+
+
+def write(path: Path, data: bytes) -> None:
+    """Writes a file so that a reader, or a kill at any moment, finds the old content or the new one.
+
+    Temporary file in the same folder, fsync, rename, fsync of the folder. Raises ``StoreError``.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(_explain(path, error)) from None
+
+
+def sweep(folder: Path) -> None:
+    """Removes temporary files that killed processes left in a folder."""
+    limit = time.time() - STALE_AFTER_S
+    with contextlib.suppress(OSError):
+        for left in folder.glob(".*.tmp"):
+            if left.stat().st_mtime < limit:
+                left.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    # A rename is on disk once the folder is; some file systems can't sync folders, and then it is up to them.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _explain(path: Path, error: OSError) -> str:
+    advice = {
+        errno.ENOSPC: "There is no space left on the device. Free some, or write elsewhere with --results.",
+        errno.EDQUOT: "The disk quota is used up. Free some space, or write elsewhere with --results.",
+        errno.EROFS: "The file system is read-only. Write elsewhere with --results.",
+        errno.EACCES: "Permission denied. Write elsewhere with --results.",
+        errno.EPERM: "Permission denied. Write elsewhere with --results.",
+        errno.ENOTDIR: "A part of that path is a file, not a folder.",
+        errno.EEXIST: "A part of that path is a file, not a folder.",
+        errno.ENAMETOOLONG: "The name is too long for this file system.",
+    }.get(error.errno or 0, error.strerror or str(error))
+    return f"Can't write {path}.\n{advice} Results that were finished before are safe."

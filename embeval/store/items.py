@@ -1,0 +1,100 @@
+"""Item records and rankings as Parquet bytes, equal records to equal bytes."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+from embeval.core.ir import NOTHING, Run, TieRule
+from embeval.core.records import ItemRecords
+from embeval.errors import StoreError
+
+_META = b"embeval"
+_ID, _CLUSTER, _SLICE = "id", "cluster", "slice."
+
+
+def records_to_bytes(records: ItemRecords) -> bytes:
+    """Parquet: ``id``, ``slice.<name>`` and ``cluster`` as text, metric columns as float64, null where unscored."""
+    import pyarrow as pa
+
+    data: dict[str, Any] = {_ID: pa.array(records.ids, pa.string())}
+    for name, labels in records.slices.items():
+        data[_SLICE + name] = pa.array(labels, pa.string())
+    if records.clusters is not None:
+        data[_CLUSTER] = pa.array(records.clusters, pa.string())
+    for name, column in records.columns.items():
+        data[name] = pa.array(column, pa.float64(), from_pandas=True)
+    return _write(pa.table(data), {"kind": "items", "unit": records.unit})
+
+
+def records_from_bytes(data: bytes) -> ItemRecords:
+    """The records that ``records_to_bytes`` wrote. Raises ``StoreError`` for anything else."""
+    table, meta = _read(data, "items")
+    names = [name for name in table.column_names if name not in (_ID, _CLUSTER) and not name.startswith(_SLICE)]
+    try:
+        return ItemRecords(
+            unit=meta["unit"],
+            ids=tuple(table[_ID].to_pylist()),
+            columns={name: np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in names},
+            slices={
+                name.removeprefix(_SLICE): tuple(table[name].to_pylist())
+                for name in table.column_names
+                if name.startswith(_SLICE)
+            },
+            clusters=tuple(table[_CLUSTER].to_pylist()) if _CLUSTER in table.column_names else None,
+        )
+    except (KeyError, ValueError) as error:
+        raise StoreError(f"The item file doesn't hold item records ({error}).") from None
+
+
+def run_to_bytes(run: Run) -> bytes:
+    """Parquet: ``query``, ``doc``, ``score`` in the order of the ranking."""
+    import pyarrow as pa
+
+    rows, places = np.nonzero(run.docs != NOTHING)
+    docs = run.docs[rows, places]
+    # Only documents that were found: the dictionary of a million-document corpus would dwarf the ranking.
+    used, codes = np.unique(docs, return_inverse=True)
+    doc_names = pa.array([run.doc_ids[doc] for doc in used], pa.string())
+    query_names = pa.array(run.query_ids, pa.string())
+    table = pa.table(
+        {
+            "query": pa.DictionaryArray.from_arrays(pa.array(rows.astype(np.int32)), query_names),
+            "doc": pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), doc_names),
+            "score": pa.array(run.scores[rows, places], pa.float32()),
+        }
+    )
+    return _write(table, {"kind": "run", "ties": run.ties.value, "queries": list(run.query_ids)})
+
+
+def run_from_bytes(data: bytes) -> Run:
+    """The ranking that ``run_to_bytes`` wrote. Raises ``StoreError`` for anything else."""
+    table, meta = _read(data, "run")
+    columns = (table[name].to_pylist() for name in ("query", "doc", "score"))
+    return Run.from_rows(zip(*columns, strict=True), ties=TieRule(meta["ties"]), query_ids=meta["queries"])
+
+
+def _write(table: Any, meta: dict[str, Any]) -> bytes:
+    import pyarrow.parquet as pq
+
+    packed = json.dumps(meta, sort_keys=True, ensure_ascii=False).encode("utf-8")
+    buffer = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({_META: packed}), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _read(data: bytes, kind: str) -> tuple[Any, dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data))
+        meta = json.loads((table.schema.metadata or {})[_META])
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise StoreError(f"Not a file of {kind} that embeval wrote ({error}).") from None
+    if meta.get("kind") != kind:
+        raise StoreError(f"The file holds {meta.get('kind')}, not {kind}.")
+    return table, meta

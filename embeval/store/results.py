@@ -1,0 +1,146 @@
+"""Results on disk: one JSON per result, with a Parquet file of its items beside it.
+
+::
+
+    results/<org>__<model>/<revision>/<digest8>/<task>/<split>.<subset>.<protocol8>.json
+                                                       <sha256>.items.parquet, <sha256>.run.parquet
+                                                       <split>.<subset>.error.json
+
+Item files are named by their content and written first, the JSON last and atomically: a JSON that is there has
+its items. A failed run leaves an ``error.json`` and never touches a result that was finished before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from embeval.core import border, strict_json
+from embeval.core.ir import Run
+from embeval.core.records import ItemRecords
+from embeval.core.result import SCHEMA_VERSION, FileRef, Result
+from embeval.core.specs import ModelSpec
+from embeval.errors import StoreError
+from embeval.store import atomic, items
+
+MAX_NAME = 100
+"""Characters of a folder or file name; longer names end in a hash."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A result and where it lies."""
+
+    path: Path
+    """Its JSON file."""
+    result: Result
+    """Its content."""
+
+
+def safe_name(name: str) -> str:
+    """A name as one part of a path: ``/`` becomes ``__``, anything unusual is percent-encoded, nothing is lost."""
+    encoded = quote(name.replace("/", "__"), safe="")
+    encoded = re.sub(r"^\.", "%2E", encoded).replace("~", "%7E")
+    if len(encoded) > MAX_NAME:
+        encoded = encoded[: MAX_NAME - 17] + "-" + hashlib.sha256(name.encode("utf-8")).hexdigest()[:16]
+    return encoded or "%00"
+
+
+class ResultStore:
+    """A folder of results."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def folder(self, model: ModelSpec, task: str) -> Path:
+        """Where the results of a resolved model on a task lie."""
+        revision = model.revision or "unresolved"
+        if ":" in revision:
+            kind, value = revision.split(":", 1)
+            revision = f"{kind}-{value[:16]}"
+        return self.root / safe_name(model.name) / safe_name(revision) / model.digest[:8] / safe_name(task)
+
+    def path(self, result: Result) -> Path:
+        """The JSON file of a result."""
+        stem = f"{safe_name(result.split)}.{safe_name(result.subset)}"
+        ending = "error" if result.status == "error" else result.signature.protocol_digest[:8]
+        return self.folder(result.model, result.task.name) / f"{stem}.{ending}.json"
+
+    def put(self, result: Result, records: ItemRecords | None = None, run: Run | None = None) -> Stored:
+        """Writes a result and its items. Raises ``StoreError``; then the old result, if any, is still there."""
+        path = self.path(result)
+        atomic.sweep(path.parent)
+        if records is not None:
+            result = replace(result, items=self._put_file(path.parent, items.records_to_bytes(records), "items"))
+        if run is not None:
+            result = replace(result, run=self._put_file(path.parent, items.run_to_bytes(run), "run"))
+        atomic.write(path, strict_json.dumps(border.dump(result)).encode("utf-8"))
+        if result.status == "ok":
+            try:
+                self.path(replace(result, status="error")).unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError(f"Can't remove the record of an earlier failure ({error}).") from None
+        return Stored(path, result)
+
+    def get(self, path: Path) -> Result:
+        """The result in a JSON file. Raises ``StoreError`` where it is missing, broken or of another version."""
+        try:
+            value = strict_json.loads(path.read_bytes())
+        except OSError as error:
+            raise StoreError(f"{path}: can't be read ({error.strerror}).") from None
+        except ValueError as error:
+            raise StoreError(f"{path}: not valid JSON ({error}).") from None
+        version = value.get("schema_version") if isinstance(value, dict) else None
+        if version != SCHEMA_VERSION:
+            raise StoreError(f"{path}: not a result of schema version {SCHEMA_VERSION} (found {version!r}).")
+        try:
+            return border.load(Result, value)
+        except border.BorderError as error:
+            raise StoreError(f"{path}: not a result: {error.problems[0]}") from None
+
+    def records(self, stored: Stored) -> ItemRecords:
+        """The items behind a result. Raises ``StoreError`` where they are missing or not the ones it was made from."""
+        return items.records_from_bytes(self._get_file(stored, stored.result.items, "items"))
+
+    def run(self, stored: Stored) -> Run:
+        """The ranking behind a result. Raises ``StoreError`` where it is missing or another one."""
+        return items.run_from_bytes(self._get_file(stored, stored.result.run, "run"))
+
+    def find(self, *, model: str | None = None, task: str | None = None, status: str | None = None) -> Iterator[Stored]:
+        """Stored results in the order of their paths; ``model`` and ``task`` match any part of the name."""
+        if not self.root.is_dir():
+            return
+        for path in sorted(self.root.glob("*/*/*/*/*.json")):
+            if path.name.startswith("."):
+                continue
+            result = self.get(path)
+            if model is not None and model.casefold() not in f"{result.model.name} {result.model.label}".casefold():
+                continue
+            if task is not None and task.casefold() not in result.task.name.casefold():
+                continue
+            if status is None or result.status == status:
+                yield Stored(path, result)
+
+    def _put_file(self, folder: Path, data: bytes, kind: str) -> FileRef:
+        digest = hashlib.sha256(data).hexdigest()
+        path = folder / f"{digest[:16]}.{kind}.parquet"
+        # A file of that name may be the remains of a crash below the file system: trust its bytes, not its name.
+        if not (path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest):
+            atomic.write(path, data)
+        return FileRef(file=path.name, sha256=digest)
+
+    def _get_file(self, stored: Stored, reference: FileRef | None, kind: str) -> bytes:
+        if reference is None:
+            raise StoreError(f"{stored.path}: this result has no {kind} file.")
+        path = stored.path.parent / safe_name(reference.file)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"{path}: can't be read ({error.strerror}). Run the evaluation again.") from None
+        if hashlib.sha256(data).hexdigest() != reference.sha256:
+            raise StoreError(f"{path}: not the {kind} that {stored.path.name} was made from (sha256 differs).")
+        return data

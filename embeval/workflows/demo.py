@@ -1,0 +1,129 @@
+"""What ``embeval demo`` does: evaluate, show the leaderboard, and look at where the better model is weak."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embeval.core import strict_json
+from embeval.core.progress import Progress
+from embeval.core.protocols import Task
+from embeval.data.beir import RetrievalData
+from embeval.leaderboard.board import Board, build
+from embeval.leaderboard.render import cell_text
+from embeval.runner import local
+from embeval.runner.local import Outcome
+from embeval.store.results import ResultStore
+from embeval.workflows import requests
+
+MODELS = ("demo", "hashing")
+TASKS = ("demo-docs", "demo-pairs")
+METRIC = "ndcg_at_10"
+HARDEST = 3
+"""Queries shown in full."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the demo found."""
+
+    board: Board
+    """Models by tasks."""
+    models: tuple[str, ...]
+    """Labels of the models."""
+    by_kind: tuple[tuple[str, int, tuple[float, ...]], ...]
+    """(kind of query, number of queries, nDCG@10 of each model)."""
+    hardest: str
+    """The queries on which the first model does worst, with what it found instead."""
+    next_steps: str
+    """How to go on."""
+
+    def to_json(self) -> strict_json.Json:
+        """Plain values."""
+        return {
+            "leaderboard": self.board.to_json(),
+            "by_kind": [
+                {"kind": kind, "queries": n, METRIC: dict(zip(self.models, values, strict=True))}
+                for kind, n, values in self.by_kind
+            ],
+        }
+
+
+def run(results: str | None, *, on_step: Callable[[str], None], progress: Progress) -> Report:
+    """Evaluates the demo models on the demo tasks. Raises the error of the first step that fails.
+
+    ``results`` keeps the results in that folder; None uses a temporary one.
+    """
+    if results is not None:
+        return _run(Path(results), results, on_step, progress)
+    with tempfile.TemporaryDirectory(prefix="embeval-demo-") as folder:
+        return _run(Path(folder), None, on_step, progress)
+
+
+def _run(folder: Path, kept: str | None, on_step: Callable[[str], None], progress: Progress) -> Report:
+    store = ResultStore(folder)
+    tasks = [requests.parse_task(name, root=Path(), data=None) for name in TASKS]
+    models = [requests.parse_model(name) for name in MODELS]
+    outcomes = []
+    steps = local.run(models, tasks, store, local.RunOptions(), progress=progress)
+    on_step(f"Evaluating {' and '.join(MODELS)} on {' and '.join(TASKS)} (they come with the package)")
+    for outcome in steps:
+        if outcome.error is not None:
+            raise outcome.error
+        assert outcome.result is not None
+        value = cell_text(outcome.result.main_value)
+        on_step(f"  {outcome.result.model.label} on {outcome.result.task.name}: {value} ({outcome.seconds:.1f} s)")
+        outcomes.append(outcome)
+    retrieval = [outcome for outcome in outcomes if outcome.step.task.name == TASKS[0]]
+    return Report(
+        board=build(outcome.result for outcome in outcomes if outcome.result is not None),
+        models=tuple(outcome.result.model.label for outcome in retrieval if outcome.result is not None),
+        by_kind=_by_kind(store, retrieval),
+        hardest=_hardest(store, retrieval[0], tasks[0]),
+        next_steps=_next_steps(kept),
+    )
+
+
+def _by_kind(store: ResultStore, outcomes: list[Outcome]) -> tuple[tuple[str, int, tuple[float, ...]], ...]:
+    records = [store.records(outcome.stored[-1]) for outcome in outcomes]
+    rows = records[0].rows_by("kind")
+    return tuple(
+        (kind, len(of_kind), tuple(float(each.columns[METRIC][of_kind].mean()) for each in records))
+        for kind, of_kind in rows.items()
+    )
+
+
+def _hardest(store: ResultStore, outcome: Outcome, task: Task[Any]) -> str:
+    payload: RetrievalData = task.load()
+    stored = outcome.stored[-1]
+    records, ranking = store.records(stored), store.run(stored)
+    lines = [f"The {HARDEST} hardest queries for {stored.result.model.label}:"]
+    for row in np.argsort(records.columns[METRIC], kind="stable")[:HARDEST]:
+        query = records.ids[row]
+        grades = payload.qrels.judgments[query]
+        found = [doc for doc, _ in ranking.hits(query)]
+        wanted = [doc for doc, grade in grades.items() if grade == max(grades.values())]
+        places = ", ".join(f"{doc} at rank {found.index(doc) + 1}" for doc in wanted if doc in found)
+        lines += [
+            f"  {payload.queries[query]!r} ({METRIC} {records.columns[METRIC][row]:.2f})",
+            f"    wanted {places}; found first {found[0]}",
+        ]
+    return "\n".join(lines)
+
+
+def _next_steps(kept: str | None) -> str:
+    lines = [
+        "Next, with data of your own:",
+        "  embeval init                                   a commented embeval.yaml that runs as it is",
+        "  embeval run -m demo -t path/to/golden-set      a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv",
+        "  embeval run -m demo -t sts:pairs.csv           columns sentence1, sentence2, score",
+        "  embeval leaderboard show                       all stored results side by side",
+    ]
+    if kept is not None:
+        lines.append(f"  embeval results show demo-docs --results {kept}    everything that a result records")
+    return "\n".join(lines)

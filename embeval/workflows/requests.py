@@ -1,0 +1,195 @@
+"""From the words that a user types to specs: ``demo,truncate_dim=128`` or ``sts:pairs/test.jsonl``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from embeval.core import border
+from embeval.core.protocols import Task
+from embeval.core.specs import ModelSpec, TaskSpec
+from embeval.data import beir, files
+from embeval.encoders.loading import BACKENDS
+from embeval.errors import ConfigError, DataError, UnknownNameError
+from embeval.tasks import TASK_TYPES, catalog
+
+SPLIT_NAMES = ("train", "dev", "validation", "val", "test")
+"""File names that say which split a file is, not what it is called."""
+FREE_OF_FILES = "hashing"
+"""The backend whose name alone is a model."""
+
+_SETTING = re.compile(r",([A-Za-z_][A-Za-z0-9_]*)=([^,]*)$")
+
+
+def split_settings(text: str) -> tuple[str, dict[str, Any]]:
+    """``head,key=value,…`` into head and settings; values are read as YAML reads them (128, true, "a b")."""
+    import yaml
+
+    settings: dict[str, Any] = {}
+    while match := _SETTING.search(text):
+        key, value = match[1], match[2]
+        if key in settings:
+            raise ConfigError(f"{key!r} is set twice in {text!r}.")
+        try:
+            settings[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            settings[key] = value
+        text = text[: match.start()]
+    return text, dict(reversed(settings.items()))
+
+
+def parse_model(text: str) -> ModelSpec:
+    """A model from ``[BACKEND:]NAME[,key=value…]``. Raises ``ConfigError`` for unknown keys.
+
+    ``hashing`` alone is the baseline of that name. Keys that are no field of a model are options of the backend.
+    """
+    head, settings = split_settings(text)
+    backend, colon, name = head.partition(":")
+    if colon and backend.replace("-", "_") in BACKENDS.names():
+        settings = {"backend": backend.replace("-", "_"), "name": name or backend, **settings}
+    elif head == FREE_OF_FILES:
+        settings = {"backend": FREE_OF_FILES, "name": FREE_OF_FILES, **settings}
+    else:
+        settings = {"name": head, **settings}
+    if not settings["name"]:
+        raise ConfigError(f"{text!r} names no model.")
+    known = {field.name for field in fields(ModelSpec)}
+    args = {key: settings.pop(key) for key in list(settings) if key not in known}
+    return model_from({**settings, "args": args} if args else settings, where=f"model {text!r}")
+
+
+def model_from(value: Mapping[str, Any], *, where: str) -> ModelSpec:
+    """A model from the keys of a mapping. Raises ``ConfigError`` that starts with ``where``."""
+    try:
+        spec = border.load(ModelSpec, dict(value))
+    except border.BorderError as error:
+        raise ConfigError(f"{where}: {error.problems[0]}", key=error.problems[0].path) from None
+    BACKENDS.get(spec.backend)
+    return spec
+
+
+def parse_task(text: str, *, root: Path, data: Path | None) -> Task[Any]:
+    """A task from a catalogue name or ``[TYPE:]PATH``, each with ``,key=value…`` for its options.
+
+    ``root`` is where relative paths start, ``data`` the folder that holds the data of catalogue tasks.
+    """
+    head, settings = split_settings(text)
+    kind, colon, path = head.partition(":")
+    if colon and kind.replace("-", "_") in TASK_TYPES.names():
+        return task_from({"type": kind.replace("-", "_"), "data": path, **settings}, root=root, data=data)
+    if (spec := catalog.find(head)) is not None:
+        return task_from({"name": spec.name, **settings}, root=root, data=data)
+    if (root / head).exists():
+        return task_from({"data": head, **settings}, root=root, data=data)
+    known = [spec.name for spec in catalog.specs()]
+    raise UnknownNameError("task", head, known, hint="Nor is there a file or folder of that name.")
+
+
+TASK_KEYS = ("name", "type", "data", "split", "main_score", "languages", "license", "citation", "version")
+"""What every entry of ``tasks`` may say; the rest are options of its type."""
+
+
+def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Task[Any]:
+    """A task from the keys of a mapping; ``type`` and ``name`` are found from the data where they are left out."""
+    options = {key: value for key, value in entry.items() if key not in TASK_KEYS}
+    known = catalog.find(entry["name"]) if isinstance(entry.get("name"), str) and "data" not in entry else None
+    if known is not None:
+        return _from_catalog(known, entry, options, data)
+    if not isinstance(entry.get("data"), str) or not entry["data"]:
+        if isinstance(entry.get("name"), str):
+            names = [spec.name for spec in catalog.specs()]
+            raise UnknownNameError(
+                "task", entry["name"], names, hint="For data of your own, say where it is: 'data: …'."
+            )
+        raise ConfigError("A task needs 'data' (a file or folder) or the 'name' of a task from the catalogue.")
+    path = root / Path(entry["data"]).expanduser()
+    kind = entry.get("type") or _guess_type(path)
+    name, split = _guess_name(path, kind)
+    value = {
+        "name": entry.get("name", name),
+        "type": kind,
+        "dataset": {"path": entry["data"], "split": entry.get("split", split)},
+        "options": options,
+        **{key: entry[key] for key in ("main_score", "languages", "license", "citation", "version") if key in entry},
+    }
+    return _bind(value, root)
+
+
+def _from_catalog(known: TaskSpec, entry: Mapping[str, Any], options: dict[str, Any], data: Path | None) -> Task[Any]:
+    if (wanted := entry.get("type", known.type)) != known.type:
+        raise ConfigError(f"Task {known.name!r} of the catalogue is of type {known.type!r}, not {wanted!r}.")
+    value = border.dump(known)
+    value["options"] = {**value["options"], **options}
+    value["dataset"]["split"] = entry.get("split", known.dataset.split)
+    for key in ("main_score", "languages", "license", "citation", "version"):
+        if key in entry:
+            value[key] = entry[key]
+    if (package := catalog.package_folder(known.dataset.path)) is not None:
+        value["dataset"]["path"] = known.dataset.path.removeprefix(catalog.IN_PACKAGE)
+        return _bind(value, package)
+    if data is None:
+        raise DataError(
+            f"Task {known.name!r} needs its data, which is not part of the package.\n"
+            f"Say where it is with --data DIR (or EMBEVAL_DATA): DIR/{known.dataset.path}. "
+            f"See 'embeval tasks show {known.name}'."
+        )
+    return _bind(value, data)
+
+
+def _bind(value: dict[str, Any], root: Path) -> Task[Any]:
+    if not isinstance(value["type"], str):
+        raise ConfigError(f"Task {value['name']!r}: 'type' must be text, not {value['type']!r}.")
+    task_type = TASK_TYPES.get(value["type"])
+    known = [*TASK_KEYS, *(field.name for field in fields(task_type.options))]
+    for key in value["options"]:
+        if key not in known:
+            problem = border.unknown_key((key,), known)
+            raise ConfigError(f"Task {value['name']!r} ({value['type']}): {problem}", key=problem.path)
+    try:
+        spec = border.load(TaskSpec, value)
+    except border.BorderError as error:
+        raise ConfigError(f"Task {value['name']!r}: {error.problems[0]}", key=error.problems[0].path[:1]) from None
+    return task_type.bind(spec, root=root)
+
+
+def _guess_type(path: Path) -> str:
+    if beir.is_beir(path):
+        return "retrieval"
+    if path.is_dir():
+        raise ConfigError(
+            f"{path}: this folder holds no corpus.jsonl, so its task type isn't clear. Say it with 'type'."
+        )
+    if path.exists():
+        first = next(iter(files.rows(path)))
+        if {"sentence1", "sentence2", "score"} <= set(first.values):
+            return "sts"
+        raise ConfigError(
+            f"{path}: the columns {', '.join(map(repr, first.values))} don't tell what kind of task this is.\n"
+            f"Say it with 'type' ({', '.join(TASK_TYPES.names())}), as in sts:{path.name}."
+        )
+    raise DataError(f"{path}: no such file or folder.")
+
+
+def _guess_name(path: Path, kind: str) -> tuple[str, str]:
+    if kind == "retrieval" or path.is_dir():
+        return path.resolve().name, "test"
+    stem = path.name.split(".")[0]
+    if stem in SPLIT_NAMES:
+        return path.resolve().parent.name, stem
+    return stem, "test"
+
+
+def refuse_same_names(tasks: Sequence[Task[Any]]) -> None:
+    """Raises ``ConfigError`` where two tasks would write to one folder of results."""
+    seen: dict[tuple[str, str], str] = {}
+    for task in tasks:
+        key = (task.spec.name, task.spec.dataset.split)
+        if key in seen:
+            raise ConfigError(
+                f"Two tasks are called {task.spec.name!r} ({seen[key]} and {task.spec.dataset.path}). "
+                "Name them in embeval.yaml, or with ,name=… on the command line."
+            )
+        seen[key] = task.spec.dataset.path
