@@ -39,8 +39,11 @@ def resolve(
     """The prompt for a role in a task. ``own`` (from the spec) wins over ``declared`` (by the model).
 
     In each, the first of these names that exists: task name and role, task name, task type and role, task type,
-    role (with the role's synonyms). Last, the model's ``default_name``. An empty text is a choice: "no prompt".
-    Source: mteb 2.26 ``get_prompt_name``.
+    role (with the role's synonyms). An empty text of one's own is a choice: "no prompt". For texts that are neither
+    query nor document, last the model's ``default_name``. Source: mteb 2.26 ``get_prompt_name``.
+
+    Differs on purpose from sentence-transformers 6.2, which puts an empty "document" into every model and so never
+    finds a declared "passage".
     """
     names: list[str] = []
     roles = SYNONYMS[role]
@@ -52,6 +55,6 @@ def resolve(
         for name in names:
             if name in prompts:
                 return Prompt(prompts[name], name)
-    if default_name is not None and default_name in declared:
+    if role is Role.TEXT and default_name is not None and default_name in declared:
         return Prompt(declared[default_name], default_name)
     return NO_PROMPT

@@ -244,8 +244,9 @@ def _load(located: Located, device: str) -> Any:
                 local_files_only=True,
                 model_kwargs={"dtype": getattr(torch, spec.dtype), "use_safetensors": True},
             )
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
-            # The libraries below raise whatever they like for a broken folder; all of it means "can't be loaded".
+        except MemoryError:
+            raise
+        except Exception as error:  # the libraries below raise whatever they like for a broken folder
             reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
             raise ModelError(
                 f"Model {spec.name!r} can't be loaded with sentence-transformers.\n"

@@ -1,0 +1,1 @@
+"""What several test files share: doubles, tiny models, the command line as a subprocess."""
