@@ -1,0 +1,1 @@
+"""Tests: unit/ mirrors the package, support/ is shared."""

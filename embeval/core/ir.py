@@ -231,7 +231,7 @@ def tie_keys(doc_ids: Sequence[str], ties: TieRule) -> npt.NDArray[np.int64]:
 
     Python compares strings by code point, which orders them as strcmp orders their UTF-8 bytes.
     """
-    order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=ties is TieRule.DOC_ID_ASC)
+    order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=ties == TieRule.DOC_ID_ASC)
     keys = np.empty(len(doc_ids), dtype=np.int64)
     keys[order] = np.arange(len(doc_ids))
     return keys
@@ -302,7 +302,7 @@ def judge(
     A query without judgments is left out and counted. ``exclude`` holds queries that are left out without being
     counted as unjudged (marked unanswerable).
     """
-    if self_match is SelfMatch.DROP:
+    if self_match == SelfMatch.DROP:
         run = run.without_self_matches()
     row_of = {query: row for row, query in enumerate(run.query_ids)}
     found = {query: row for query, row in row_of.items() if (run.docs[row] != NOTHING).any()}
@@ -311,7 +311,7 @@ def judge(
     kept = [
         query
         for query in candidates
-        if (query in found or missing is MissingQueries.ZERO) and (query not in empty or no_relevant is NoRelevant.ZERO)
+        if (query in found or missing == MissingQueries.ZERO) and (query not in empty or no_relevant == NoRelevant.ZERO)
     ]
     unjudged = (set(run.query_ids) | set(qrels.judgments)) - set(qrels.judged) - exclude
 

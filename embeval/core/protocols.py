@@ -192,6 +192,14 @@ class Task(Protocol[P]):
         """Item records of the model on the data."""
 
 
+@runtime_checkable
+class Remeasurable(Protocol):
+    """A task that can compute other metrics from what it stored, without the model."""
+
+    def remeasure(self, payload: Any, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]) -> Collected:
+        """Item records of a stored ranking; ``counts`` and ``warnings`` are those it was stored with."""
+
+
 class TaskType(Protocol):
     """What a module of ``embeval/tasks`` holds under the name ``TASK``."""
 

@@ -96,7 +96,7 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         for query, grades in qrels.judgments.items()
         if (missing := tuple(doc for doc, grade in grades.items() if grade > 0 and doc not in documents))
     }
-    if ghosts and unreachable is Unreachable.ERROR:
+    if ghosts and unreachable == Unreachable.ERROR:
         query, docs = next(iter(ghosts.items()))
         n_docs = len({doc for of_query in ghosts.values() for doc in of_query})
         raise DataError(

@@ -55,6 +55,6 @@ def resolve(
         for name in names:
             if name in prompts:
                 return Prompt(prompts[name], name)
-    if role is Role.TEXT and default_name is not None and default_name in declared:
+    if role == Role.TEXT and default_name is not None and default_name in declared:
         return Prompt(declared[default_name], default_name)
     return NO_PROMPT

@@ -94,7 +94,7 @@ class _View:
         hits = np.cumsum(relevant, axis=1)
         first = relevant * (hits == 1)
         precision = relevant * hits / ranks
-        if runs.ties is TieRule.AVERAGE:
+        if runs.ties == TieRule.AVERAGE:
             for row in np.flatnonzero(
                 ((runs.scores[:, 1:] == runs.scores[:, :-1]) & runs.retrieved[:, 1:]).any(axis=1)
             ):
@@ -127,7 +127,7 @@ def _ndcg(view: _View, k: int) -> Column:
 def _map(view: _View, k: int) -> Column:
     """Mean of the precision at each relevant document among the first k."""
     denominator = view.n_relevant
-    if view.options.map_denominator is MapDenominator.REACHABLE:
+    if view.options.map_denominator == MapDenominator.REACHABLE:
         denominator = np.minimum(denominator, k)
     return _ratio(view.precision_at_relevant[:, :k].sum(axis=1), denominator)
 
@@ -173,7 +173,8 @@ _NAME = re.compile(rf"({'|'.join(MEASURES)})_at_([1-9][0-9]{{0,5}})")
 
 def names(cutoffs: Iterable[int] = CUTOFFS) -> tuple[str, ...]:
     """Every measure at the given cut-offs."""
-    return tuple(f"{measure_name}_at_{k}" for measure_name in MEASURES for k in cutoffs)
+    ks = tuple(cutoffs)
+    return tuple(f"{measure_name}_at_{k}" for measure_name in MEASURES for k in ks)
 
 
 def cutoff(name: str) -> int:
@@ -189,7 +190,7 @@ def _parse(name: str) -> tuple[str, int]:
 
 
 def _gain(gains: Gains) -> Callable[[npt.NDArray[np.int64]], Rows]:
-    if gains is Gains.LINEAR:
+    if gains == Gains.LINEAR:
         return lambda grades: np.maximum(grades, 0).astype(np.float64)
     return lambda grades: np.exp2(np.maximum(grades, 0)) - 1.0
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from embeval.core import provenance, strict_json
 from embeval.core.progress import Progress, Silent
-from embeval.core.protocols import Encoder, Metric, Task
+from embeval.core.protocols import Encoder, Metric, Remeasurable, Task
 from embeval.core.result import Failure, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
@@ -130,10 +130,13 @@ class _Worker:
         load_data_s = time.perf_counter() - began
         protocol, metrics = task.protocol(payload), task.metrics(payload)
 
-        if not self._options.overwrite and (found := self._finished(located, task, protocol, metrics)) is not None:
-            if found.result.statistics == self._options.statistics:
+        if not self._options.overwrite and (found := self._finished(located, task, protocol)) is not None:
+            wanted = {metric.name: metric.version for metric in metrics}
+            if found.result.statistics == self._options.statistics and found.result.signature.metrics == wanted:
                 return Outcome(step=step, status="skipped", stored=(found,))
-            return Outcome(step=step, status="rescored", stored=self._rescore(found, metrics))
+            if (parts := self._rescored(found, task, payload, metrics)) is not None:
+                stored = tuple(self._store.put(part.result, part.records, part.run) for part in parts)
+                return Outcome(step=step, status="rescored", stored=stored)
 
         load_began = time.perf_counter()
         encoder, loaded_now = self._load(located)
@@ -215,10 +218,8 @@ class _Worker:
         assert self._encoder is not None
         return self._encoder, loaded_now
 
-    def _finished(
-        self, located: Located, task: Task[Any], protocol: dict[str, strict_json.Json], metrics: Sequence[Metric]
-    ) -> Stored | None:
-        wanted = assemble.signature(located.spec, protocol, assemble.ALL, metrics, {})
+    def _finished(self, located: Located, task: Task[Any], protocol: dict[str, strict_json.Json]) -> Stored | None:
+        wanted = assemble.signature(located.spec, protocol, assemble.ALL, (), {})
         name = f"{assemble.ALL}.{wanted.protocol_digest[:8]}.json"
         for path in self._store.folder(located.spec, task.spec.name).glob(f"*.{name}"):
             try:
@@ -227,31 +228,38 @@ class _Worker:
             except StoreError:
                 continue  # broken on disk: evaluated again, and then replaced
             found = stored.result.signature
-            if (
-                found.protocol == wanted.protocol
-                and found.model_digest == wanted.model_digest
-                and found.metrics == wanted.metrics
-            ):
+            if found.protocol == wanted.protocol and found.model_digest == wanted.model_digest:
                 return stored
         return None
 
-    def _rescore(self, stored: Stored, metrics: Sequence[Metric]) -> tuple[Stored, ...]:
+    def _rescored(
+        self, stored: Stored, task: Task[Any], payload: Any, metrics: Sequence[Metric]
+    ) -> list[assemble.Part] | None:
+        """The results from stored items, or from the stored ranking; None where only the model can give them."""
         old = stored.result
-        protocol = {key: value for key, value in old.signature.protocol.items() if key != "subset"}
+        known = all(old.signature.metrics.get(metric.name) == metric.version for metric in metrics)
+        run = self._store.run(stored) if old.run is not None else None
+        counts, warnings = old.counts, old.warnings
+        if known:
+            records = self._store.records(stored)
+        elif run is not None and isinstance(task, Remeasurable):
+            collected = task.remeasure(payload, run, counts, warnings)
+            records, counts, warnings = collected.records, collected.counts, collected.warnings
+        else:
+            return None
         evidence = assemble.Evidence(
             model=old.model,
-            task=old.task,
-            protocol=protocol,
+            task=_portable(task.spec),
+            protocol={key: value for key, value in old.signature.protocol.items() if key != "subset"},
             metrics=metrics,
-            records=self._store.records(stored),
+            records=records,
             provenance=old.provenance,
-            run=self._store.run(stored) if old.run is not None else None,
-            counts=old.counts,
-            warnings=old.warnings,
+            run=run,
+            counts=counts,
+            warnings=warnings,
             prompts=old.signature.prompts,
         )
-        parts = assemble.results(evidence, self._options.statistics, old.timings)
-        return tuple(self._store.put(part.result, part.records, part.run) for part in parts)
+        return assemble.results(evidence, self._options.statistics, old.timings)
 
 
 def _portable(spec: TaskSpec) -> TaskSpec:

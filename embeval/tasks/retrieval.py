@@ -1,11 +1,12 @@
 """``retrieval``: whether the documents that answer a query stand high among its nearest neighbours.
 
 One item is a judged query, with a column per metric: ``ndcg_at_10`` first, then every measure of
-``metrics.ranking`` at 1, 3, 5, 10, 20, 100 and 1000. Fields of the queries file (``kind``, ``language``, …)
-become slices. The corpus is encoded and searched in chunks: memory holds its texts and one chunk of vectors.
+``metrics.ranking`` at 1, 3, 5, 10, 20, 100 and 1000, or at cut-offs of your own. Fields of the queries file
+(``kind``, ``language``, …) become slices. The corpus is encoded and searched in chunks: memory holds its texts and
+one chunk of vectors.
 
-The ranking is kept beside the numbers, so that another cut-off needs no model. ``rank_and_measure`` scores a ranking
-that came from elsewhere in the same way.
+The ranking is kept beside the numbers, so that another cut-off needs no model (``remeasure``), and
+``rank_and_measure`` scores a ranking that came from elsewhere in the same way.
 """
 
 from __future__ import annotations
@@ -43,12 +44,14 @@ CHUNK = 16_384
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalOptions:
-    """Options of a retrieval task. Each can change a number and is part of the signature."""
+    """Options of a retrieval task. Those that can change a number are part of the signature."""
 
     __pydantic_config__ = BORDER
 
     depth: int = 1000
     """Documents kept per query."""
+    cutoffs: tuple[int, ...] = ranking.CUTOFFS
+    """The k of the metrics ``…_at_k``; those beyond the depth are left out. Changes no number, only which there are."""
     index: str = "flat"
     """Kind of index that finds candidates."""
     ties: TieRule = TieRule.DOC_ID_DESC
@@ -126,12 +129,12 @@ def _warnings(
 ) -> Sequence[str]:
     found = []
     if n := counts["queries_without_ranking"]:
-        effect = "count 0" if options.missing_queries is MissingQueries.ZERO else "are left out"
+        effect = "count 0" if options.missing_queries == MissingQueries.ZERO else "are left out"
         found.append(f"{n} judged queries have no ranking and {effect}.")
     if n := counts["queries_without_judgments"]:
         found.append(f"{n} queries without judgments are left out.")
     if n := counts["queries_without_relevant"]:
-        effect = "count 0" if options.no_relevant is NoRelevant.ZERO else "are left out"
+        effect = "count 0" if options.no_relevant == NoRelevant.ZERO else "are left out"
         found.append(f"{n} queries have no relevant document and {effect}.")
     if n := counts[f"queries_tied_at_{k}"]:
         found.append(f"{n} queries have a tie across rank {k}, decided by {options.ties.value}.")
@@ -192,7 +195,7 @@ class RetrievalTask:
     def metrics(self, payload: RetrievalData) -> tuple[Metric, ...]:
         """Every measure at every cut-off within the depth, the main one first."""
         main = self.spec.main_score or TASK.main_score
-        names = ranking.names(k for k in ranking.CUTOFFS if k <= self.options.depth)
+        names = ranking.names(k for k in self.options.cutoffs if k <= self.options.depth)
         return tuple(metrics.get(name) for name in dict.fromkeys([main, *names]))
 
     def collect(self, payload: RetrievalData, encoder: Encoder, progress: Progress) -> Collected:
@@ -214,7 +217,7 @@ class RetrievalTask:
             scores=found.top.result().scores,
             ties=self.options.ties,
         )
-        if self.options.self_match is SelfMatch.DROP:
+        if self.options.self_match == SelfMatch.DROP:
             run = run.without_self_matches()
         run = replace(run, docs=run.docs[:, : self.options.depth], scores=run.scores[:, : self.options.depth])
         measured = rank_and_measure(run, payload, [metric.name for metric in self.metrics(payload)], self.options)
@@ -249,11 +252,29 @@ class RetrievalTask:
             n_encoded=len(set(query_texts)) + found.n_distinct,
         )
 
+    def remeasure(
+        self, payload: RetrievalData, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]
+    ) -> Collected:
+        """The records of a stored ranking under the metrics that are wanted now.
+
+        ``counts`` and ``warnings`` are those of the result it was stored with.
+        """
+        measured = rank_and_measure(run, payload, [metric.name for metric in self.metrics(payload)], self.options)
+        tied = next(name for name in counts if name.startswith("queries_tied_at_"))
+        stale = _warnings(counts, payload, self.options, int(tied.rsplit("_", 1)[1]))
+        kept = {name: count for name, count in counts.items() if name != tied}
+        return Collected(
+            records=measured.records,
+            run=run,
+            counts={**kept, **measured.counts},
+            warnings=(*measured.warnings, *(each for each in warnings if each not in stale)),
+        )
+
     def _search(
         self, payload: RetrievalData, encoder: Encoder, queries: Vectors, reference: TaskRef, progress: Progress
     ) -> _Found:
         # With the self-match filter one hit may go, and the list must still be full.
-        k = self.options.depth + (self.options.self_match is SelfMatch.DROP)
+        k = self.options.depth + (self.options.self_match == SelfMatch.DROP)
         top = TopK(
             queries,
             k=min(k, len(payload.doc_ids)),
@@ -299,7 +320,9 @@ class _RetrievalType:
         main = spec.main_score or self.main_score
         if ranking.FAMILY.make(main) is None:
             raise ConfigError(f"Task {spec.name!r}: {main!r} is not a ranking metric. Try ndcg_at_10 or recall_at_100.")
-        if ranking.cutoff(main) > options.depth or options.depth < 1:
+        if not options.cutoffs or min(options.cutoffs) < 1:
+            raise ConfigError(f"Task {spec.name!r}: cutoffs must be whole numbers from 1.", key=("cutoffs",))
+        if ranking.cutoff(main) > options.depth:
             raise ConfigError(
                 f"Task {spec.name!r}: depth {options.depth} is less than the cut-off of the main score {main!r}."
             )

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-WORDS = ["the", "a", "an", "of", "to", "and", "in", "is", "it", "on", "for", "with", "as", "this", "that", "from", "by", "at", "or", "be", "are", "was", "archive", "backup", "restore", "document", "server", "user", "token", "key", "file", "folder", "page", "scan", "query", "red", "blue", "green", "one", "two", "three", "night", "day", "old", "new", "fast", "slow"]
+WORDS = (
+    "the a an of to and in is it on for with as this that from by at or be are was archive backup restore document "
+    "server user token key file folder page scan query red blue green one two three night day old new fast slow"
+).split()
 
 
 def save_tokenizer(folder: Path, *, max_length: int = 16, padding_side: str = "right") -> Any:

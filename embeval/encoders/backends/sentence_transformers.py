@@ -147,7 +147,7 @@ class _SentenceTransformers:
         lengths = np.array([len(text) // 4 + 1 for text in texts], dtype=np.int64)
         if self.info.max_seq_length is not None:
             lengths = np.minimum(lengths, self.info.max_seq_length)
-        return _Texts(texts, prompt, None if role is Role.TEXT else role.value, lengths)
+        return _Texts(texts, prompt, None if role == Role.TEXT else role.value, lengths)
 
     def _pooling_leaves_out_prompt(self) -> bool:
         return any(getattr(module, "include_prompt", True) is False for module in self._model)

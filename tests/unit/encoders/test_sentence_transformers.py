@@ -28,12 +28,14 @@ TEXTS = [
 
 
 def library(folder: Path, **options: Any) -> Any:
+    """The model as the library loads it."""
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True, **options)
 
 
 def encoder(folder: Path, runtime: RuntimeOptions | None = None, **fields: Any) -> Any:
+    """The model as we load it."""
     return loading.load(loading.resolve(ModelSpec(name=str(folder), **fields)), runtime)
 
 
@@ -260,5 +262,5 @@ def test_pickled_weights_are_refused(tmp_path: Path, tiny_model: Path) -> None:
     folder = tmp_path / "pickled"
     shutil.copytree(tiny_model, folder)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="pytorch_model.bin and no safetensors beside it"):
+    with pytest.raises(ModelError, match=r"pytorch_model\.bin and no safetensors beside it"):
         encoder(folder)

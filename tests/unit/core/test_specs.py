@@ -1,0 +1,237 @@
+"""Specs: what the digest covers, what a label tells, which options are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from embeval.core import border, strict_json
+from embeval.core.specs import (
+    DatasetRef,
+    Dtype,
+    ModelSpec,
+    PoolingName,
+    Role,
+    RuntimeOptions,
+    SimilarityName,
+    StatisticsOptions,
+    TaskSpec,
+)
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+MODELS = st.builds(
+    ModelSpec,
+    name=st.text(),
+    backend=st.text(),
+    revision=st.none() | st.text() | st.text().map("sha256:{}".format),
+    pooling=st.none() | st.sampled_from(get_args(PoolingName)),
+    normalize=st.none() | st.booleans(),
+    max_seq_length=st.none() | st.integers(),
+    prompts=st.dictionaries(st.text(), st.text(), max_size=3),
+    truncate_dim=st.none() | st.integers(),
+    dtype=st.sampled_from(get_args(Dtype)),
+    similarity=st.none() | st.sampled_from(get_args(SimilarityName)),
+    args=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | NUMBERS | st.text(), max_size=3),
+)
+TASKS = st.builds(
+    TaskSpec,
+    name=st.text(),
+    type=st.text(),
+    dataset=st.builds(DatasetRef, path=st.text(), split=st.text()),
+    options=st.dictionaries(
+        st.text(), st.none() | st.booleans() | st.integers() | NUMBERS | st.lists(st.text()), max_size=3
+    ),
+    main_score=st.none() | st.text(),
+    languages=st.lists(st.text(), max_size=3).map(tuple),
+    license=st.none() | st.text(),
+    citation=st.none() | st.text(),
+    version=st.integers(),
+)
+
+DEFAULTS: dict[str, Any] = {
+    "name": "org/model",
+    "backend": "sentence_transformers",
+    "revision": None,
+    "pooling": None,
+    "normalize": None,
+    "max_seq_length": None,
+    "prompts": {},
+    "truncate_dim": None,
+    "dtype": "float32",
+    "similarity": None,
+    "args": {},
+}
+
+
+def sha256_of(fields: dict[str, Any]) -> str:
+    """The digest that the fields should have, by the standard library."""
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def test_the_digest_is_sha256_over_all_fields() -> None:
+    """From the fields written out by hand."""
+    assert ModelSpec(name="org/model").digest == sha256_of(DEFAULTS)
+    spec = ModelSpec(name="org/model", prompts={"query": "q: "}, dtype="bfloat16", args={"dim": 8})
+    assert spec.digest == sha256_of({**DEFAULTS, "prompts": {"query": "q: "}, "dtype": "bfloat16", "args": {"dim": 8}})
+
+
+CHANGES: list[tuple[str, Any]] = [
+    ("name", "org/other"),
+    ("backend", "onnx"),
+    ("revision", "abc"),
+    ("pooling", "cls"),
+    ("normalize", False),
+    ("normalize", True),
+    ("max_seq_length", 128),
+    ("prompts", {"query": "q: "}),
+    ("prompts", {"document": "q: "}),
+    ("prompts", {"query": ""}),
+    ("truncate_dim", 64),
+    ("dtype", "float16"),
+    ("similarity", "cosine"),
+    ("args", {"trust_remote_code": True}),
+    ("args", {"trust_remote_code": False}),
+]
+
+
+def test_every_field_counts_in_the_digest() -> None:
+    """Each change gives a digest of its own, and no field is left untried."""
+    digests = [ModelSpec(name="org/model").digest]
+    digests += [dataclasses.replace(ModelSpec(name="org/model"), **{key: value}).digest for key, value in CHANGES]
+    assert len(set(digests)) == len(digests)
+    assert {key for key, _ in CHANGES} == {field.name for field in dataclasses.fields(ModelSpec)}
+
+
+def test_the_name_does_not_count_where_the_files_are_hashed() -> None:
+    """The same weights in two folders are one model; two names at one commit are two."""
+    one, other = (ModelSpec(name=name, revision="sha256:00ff") for name in ("a/model", "/b/copy"))
+    assert one.digest == other.digest
+    fields = {key: value for key, value in DEFAULTS.items() if key != "name"}
+    assert one.digest == sha256_of({**fields, "revision": "sha256:00ff"})
+    assert ModelSpec(name="a", revision="00ff").digest != ModelSpec(name="b", revision="00ff").digest
+    assert one.digest != dataclasses.replace(one, revision="sha256:00fe").digest
+    assert one.digest != dataclasses.replace(one, dtype="float16").digest
+
+
+@relaxed
+@given(spec=MODELS)
+def test_a_model_survives_json_with_its_digest(spec: ModelSpec) -> None:
+    """Written to text and read back it is equal, and so is its digest."""
+    back = border.load(ModelSpec, strict_json.loads(strict_json.dumps(border.dump(spec))))
+    assert back == spec
+    assert back.digest == spec.digest
+
+
+@relaxed
+@given(spec=TASKS)
+def test_a_task_survives_json(spec: TaskSpec) -> None:
+    """Written to text and read back it is equal; languages are a tuple again."""
+    back = border.load(TaskSpec, strict_json.loads(strict_json.dumps(border.dump(spec))))
+    assert back == spec
+    assert isinstance(back.languages, tuple)
+
+
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        ({"name": "model"}, "model"),
+        ({"name": "org/model"}, "model"),
+        ({"name": "./models/mine/"}, "mine"),
+        ({"name": "org/model", "revision": "abc", "backend": "onnx"}, "model"),
+        ({"name": "org/model", "dtype": "bfloat16"}, "model (bfloat16)"),
+        ({"name": "m", "pooling": "cls"}, "m (cls)"),
+        ({"name": "m", "truncate_dim": 64}, "m (64d)"),
+        ({"name": "m", "max_seq_length": 128}, "m (128 tokens)"),
+        ({"name": "m", "similarity": "dot"}, "m (dot)"),
+        ({"name": "m", "normalize": True}, "m (normalised)"),
+        ({"name": "m", "normalize": False}, "m (not normalised)"),
+        ({"name": "m", "prompts": {"query": "q: "}}, "m (own prompts)"),
+        ({"name": "m", "args": {"b": 2, "a": True}}, "m (a=True, b=2)"),
+        ({"name": "o/m", "dtype": "float16", "truncate_dim": 8, "args": {"x": "y"}}, "m (float16, 8d, x=y)"),
+    ],
+)
+def test_a_label_tells_what_differs_from_the_defaults(fields: dict[str, Any], label: str) -> None:
+    """The last part of the name, then every departure in brackets."""
+    assert ModelSpec(**fields).label == label
+
+
+@pytest.mark.parametrize("name", ["batch_tokens", "num_threads"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_runtime_options_are_positive(name: str, value: int) -> None:
+    """A batch of no tokens or no threads is refused with the name and the value; 1 is fine."""
+    with pytest.raises(ValueError, match=f"^{name} must be at least 1, not {value}$"):
+        RuntimeOptions(**{name: value})  # type: ignore[arg-type]  # the name is one of two that take numbers
+    RuntimeOptions(**{name: 1})  # type: ignore[arg-type]  # as above
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"resamples": -1}, "resamples must be 0 or at least 100, not -1"),
+        ({"resamples": 1}, "resamples must be 0 or at least 100, not 1"),
+        ({"resamples": 99}, "resamples must be 0 or at least 100, not 99"),
+        ({"level": 1.0}, r"level must lie in \[0.5, 1\), not 1.0"),
+        ({"level": 0.49}, r"level must lie in \[0.5, 1\), not 0.49"),
+        ({"level": 95.0}, r"level must lie in \[0.5, 1\), not 95.0"),
+        ({"level": math.nan}, r"level must lie in \[0.5, 1\), not nan"),
+        ({"seed": -1}, "seed must not be negative, but is -1"),
+    ],
+)
+def test_wrong_statistics_are_refused(options: dict[str, Any], message: str) -> None:
+    """Values outside their range, with the value in the message."""
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        StatisticsOptions(**options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"resamples": 0}, {"resamples": 100}, {"level": 0.5}, {"level": 0.999}, {"seed": 0}]
+)
+def test_statistics_at_the_edge_are_accepted(options: dict[str, Any]) -> None:
+    """The ends of the ranges belong to them."""
+    assert dataclasses.asdict(StatisticsOptions(**options)).items() >= options.items()
+
+
+def test_wrong_statistics_are_refused_at_the_border() -> None:
+    """What a file asks for is checked like what code asks for."""
+    with pytest.raises(border.BorderError, match="resamples must be 0 or at least 100, not 5"):
+        border.load(StatisticsOptions, {"resamples": 5})
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ModelSpec(name="m"),
+        RuntimeOptions(),
+        StatisticsOptions(),
+        DatasetRef(path="x"),
+        TaskSpec(name="t", type="sts", dataset=DatasetRef(path="x")),
+    ],
+    ids=lambda spec: type(spec).__name__,
+)
+def test_specs_do_not_change(spec: Any) -> None:
+    """No field can be set once the spec is built, so that digests stay true."""
+    for field in dataclasses.fields(spec):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(spec, field.name, None)
+
+
+def test_how_a_model_is_run_is_no_part_of_what_it_is() -> None:
+    """No field of the runtime options is a field of the model, whose digest it would move."""
+    runtime = {field.name for field in dataclasses.fields(RuntimeOptions)}
+    assert runtime == {"device", "batch_tokens", "num_threads"}
+    assert not runtime & {field.name for field in dataclasses.fields(ModelSpec)}
+
+
+def test_roles_are_their_names() -> None:
+    """Prompts are looked up by these words."""
+    assert [role.value for role in Role] == ["query", "document", "text"]
+    assert f"{Role.QUERY}" == "query"

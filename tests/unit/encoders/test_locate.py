@@ -1,0 +1,138 @@
+"""Where a model is and which revision it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from embeval.core.specs import ModelSpec
+from embeval.encoders import locate
+from embeval.errors import MissingPackageError, ModelError
+
+
+@pytest.fixture
+def copy(tiny_model: Path, tmp_path: Path) -> Path:
+    """A model folder to change."""
+    return Path(shutil.copytree(tiny_model, tmp_path / "copy"))
+
+
+def revision(folder: Path, *, verify: bool = False) -> str:
+    """The resolved revision of a folder."""
+    found = locate.locate(ModelSpec(name=str(folder)), verify=verify).spec.revision
+    assert found is not None
+    return found
+
+
+def test_a_folder_is_named_by_its_content(copy: Path, tmp_path: Path) -> None:
+    """Equal files elsewhere are the same revision and digest; the name in the result has no path."""
+    other = Path(shutil.copytree(copy, tmp_path / "elsewhere" / "model"))
+    first, second = (locate.locate(ModelSpec(name=str(folder))).spec for folder in (copy, other))
+    assert first.revision == second.revision
+    assert first.digest == second.digest
+    assert (first.name, second.name) == ("copy", "model")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "1_Pooling/config.json", "modules.json"])
+def test_one_byte_changes_the_revision(copy: Path, name: str) -> None:
+    """Weights, tokenizer and configuration all count (F8)."""
+    before = revision(copy)
+    file = copy / name
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    assert revision(copy) != before
+
+
+def test_texts_for_people_do_not_change_the_revision(copy: Path) -> None:
+    """A README or a hidden file is not part of the model."""
+    before = revision(copy)
+    (copy / "README.md").write_text("# hello", encoding="utf-8")
+    (copy / ".gitattributes").write_text("x", encoding="utf-8")
+    assert revision(copy) == before
+
+
+def test_a_pinned_revision_is_checked(copy: Path) -> None:
+    """The right one loads, another is refused with both named."""
+    right = revision(copy)
+    assert locate.locate(ModelSpec(name=str(copy), revision=right)).spec.revision == right
+    with pytest.raises(ModelError, match="is not the revision that was asked for"):
+        locate.locate(ModelSpec(name=str(copy), revision="sha256:0000"))
+
+
+def test_hashes_are_remembered_until_the_file_changes(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second look reads no file; ``verify`` reads them all again, and a poisoned memory is found out by it."""
+    before = revision(copy)
+    reads: list[object] = []
+    original = hashlib.file_digest
+
+    def counted(file: object, name: str) -> object:
+        reads.append(file)
+        return original(file, name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    assert revision(copy) == before
+    assert not reads
+    memory = locate.cache_folder() / "hashes.json"
+    known = json.loads(memory.read_text(encoding="utf-8"))
+    for path, entry in known.items():
+        if path.startswith(str(copy.resolve())):
+            entry[3] = "0" * 64
+    memory.write_text(json.dumps(known), encoding="utf-8")
+    assert revision(copy) != before
+    assert revision(copy, verify=True) == before
+    assert reads
+    assert revision(copy) == before
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{broken", '{"x": 1}', '{"x": [1, 2]}'])
+def test_a_broken_memory_costs_time_only(copy: Path, content: str) -> None:
+    """Whatever is in the file of remembered hashes, the revision is right."""
+    before = revision(copy, verify=True)
+    (locate.cache_folder() / "hashes.json").write_text(content, encoding="utf-8")
+    assert revision(copy) == before
+
+
+def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read-only home must not stop an evaluation."""
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    expected = revision(copy)
+    monkeypatch.setenv("EMBEVAL_CACHE", str(blocked / "below"))
+    assert revision(copy) == expected
+
+
+def test_what_is_no_model(tmp_path: Path) -> None:
+    """A file, an empty folder and a folder that isn't there each get their own message."""
+    file = tmp_path / "weights.bin"
+    file.write_bytes(b"x")
+    with pytest.raises(ModelError, match=r"is a file\. Give the folder"):
+        locate.locate(ModelSpec(name=str(file)))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match="holds no model files"):
+        locate.locate(ModelSpec(name=str(tmp_path / "empty")))
+    with pytest.raises(ModelError, match="does not exist"):
+        locate.locate(ModelSpec(name=str(tmp_path / "nothing")))
+
+
+def test_demo_weights_are_checked_before_they_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The expected hash is the published one, and any other content is refused."""
+    pytest.importorskip(locate.DEMO_PACKAGE, reason="the extra 'demo' is not installed")
+    found = locate.locate(ModelSpec(name="demo"))
+    assert found.spec.name == "demo/all-MiniLM-L6-v2"
+    assert locate.locate(ModelSpec(name="demo/all-MiniLM-L6-v2")).spec == found.spec
+    monkeypatch.setattr(locate, "DEMO_WEIGHTS_SHA256", "0" * 64)
+    with pytest.raises(ModelError, match="weights of the demo model are not the expected ones"):
+        locate.locate(ModelSpec(name="demo"))
+
+
+def test_without_the_demo_extra_the_message_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback, and the command that helps."""
+    monkeypatch.setattr(locate, "DEMO_PACKAGE", "no_such_package_here")
+    with pytest.raises(MissingPackageError, match=r"pip install 'embeval-toolkit\[demo\]'"):
+        locate.locate(ModelSpec(name="demo"))

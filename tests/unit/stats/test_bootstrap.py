@@ -1,0 +1,156 @@
+"""The bootstrap against scipy, closed forms, and its own promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+from embeval import metrics
+from embeval.core.protocols import Undefined
+from embeval.metrics import MeanOf
+from embeval.stats import bootstrap
+from embeval.stats.rng import generator, seed_sequence
+
+RNG = np.random.default_rng(7)
+N = 300
+GOLD = np.round(RNG.uniform(0, 5, N), 1)
+COLUMNS = {"gold": GOLD, "cosine": GOLD / 5 + RNG.normal(0, 0.3, N), "m": RNG.uniform(0, 1, N)}
+
+
+def test_counts_are_draws_with_replacement() -> None:
+    """Every resample draws n items; each count is Binomial(n, 1/n): mean 1, variance 1 - 1/n."""
+    counts = bootstrap.draw_counts(200, 4000, np.random.default_rng(0))
+    assert counts.shape == (200, 4000)
+    assert np.all(counts.sum(axis=0) == 200)
+    assert counts.mean() == 1.0
+    assert counts.var() == pytest.approx(1 - 1 / 200, rel=0.01)
+    assert np.corrcoef(counts[0], counts[1])[0, 1] == pytest.approx(-1 / 199, abs=0.05)
+
+
+def test_whole_clusters_are_drawn() -> None:
+    """Items of one cluster always have equal counts, and as many clusters are drawn as there are."""
+    clusters = np.array([0, 0, 1, 2, 2, 2])
+    counts = bootstrap.draw_counts(6, 500, np.random.default_rng(0), clusters)
+    assert np.array_equal(counts[0], counts[1])
+    assert np.array_equal(counts[3], counts[5])
+    assert np.all(counts[0] + counts[2] + counts[3] == 3)
+
+
+@pytest.mark.parametrize("name", ["cosine_spearman", "cosine_pearson"])
+def test_interval_equals_that_of_scipy(name: str) -> None:
+    """Percentile interval of ``scipy.stats.bootstrap`` on the same statistic, within Monte Carlo error."""
+    metric = metrics.get(name)
+    ours = bootstrap.distribution([metric], COLUMNS, resamples=10_000, seed=1)[0]
+    reference = stats.spearmanr if name.endswith("spearman") else stats.pearsonr
+    theirs = stats.bootstrap(
+        (COLUMNS["gold"], COLUMNS["cosine"]),
+        lambda x, y: reference(x, y).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=3000,
+        method="percentile",
+        rng=np.random.default_rng(2),
+    )
+    low, high, _ = bootstrap.percentile(ours, 0.95, n_items=N)
+    # A 2.5 % quantile of B draws has standard error sqrt(.025 * .975 / B) / density; 5 of them here.
+    tolerance = 5 * np.sqrt(0.025 * 0.975 / 3000) / stats.norm.pdf(1.96) * np.std(ours)
+    assert low == pytest.approx(theirs.confidence_interval.low, abs=tolerance)
+    assert high == pytest.approx(theirs.confidence_interval.high, abs=tolerance)
+    assert np.std(ours) == pytest.approx(theirs.standard_error, rel=0.06)
+
+
+def test_standard_error_of_a_mean() -> None:
+    """Closed form: the bootstrap standard error of a mean is sigma / sqrt(n) with the population sigma."""
+    samples = bootstrap.distribution([MeanOf("m")], COLUMNS, resamples=20_000, seed=3)[0]
+    assert samples.std() == pytest.approx(COLUMNS["m"].std() / np.sqrt(N), rel=0.02)
+    assert samples.mean() == pytest.approx(COLUMNS["m"].mean(), abs=4 * samples.std() / np.sqrt(20_000))
+
+
+def test_clusters_widen_the_interval_as_theory_says() -> None:
+    """Every item copied 4 times: drawn alone its error is half of what it is when copies are drawn together."""
+    base = RNG.uniform(0, 1, 100)
+    copied = {"m": np.repeat(base, 4)}
+    labels = [str(number) for number in range(100) for _ in range(4)]
+    alone = bootstrap.distribution([MeanOf("m")], copied, resamples=8000, seed=1)[0]
+    together = bootstrap.distribution([MeanOf("m")], copied, resamples=8000, seed=1, clusters=labels)[0]
+    assert together.std() / alone.std() == pytest.approx(2.0, rel=0.05)
+    assert together.std() == pytest.approx(base.std() / 10, rel=0.05)
+
+
+def test_same_seed_same_numbers_and_other_seed_others() -> None:
+    """Equal to the bit for (seed, purpose); independent for another seed or purpose."""
+    metric = [metrics.get("cosine_spearman")]
+    first = bootstrap.distribution(metric, COLUMNS, resamples=200, seed=1, purpose=("a",))
+    assert np.array_equal(first, bootstrap.distribution(metric, COLUMNS, resamples=200, seed=1, purpose=("a",)))
+    for seed, purpose in ((2, "a"), (1, "b")):
+        other = bootstrap.distribution(metric, COLUMNS, resamples=200, seed=seed, purpose=(purpose,))
+        assert not np.any(first == other)
+
+
+def test_fewer_resamples_are_the_first_of_more() -> None:
+    """Blocks have a stream each, so a longer run only adds to a shorter one."""
+    metric = [MeanOf("m")]
+    long = bootstrap.distribution(metric, COLUMNS, resamples=500, seed=1)
+    assert np.array_equal(bootstrap.distribution(metric, COLUMNS, resamples=130, seed=1), long[:, :130])
+
+
+def test_metrics_share_resamples_whatever_their_company() -> None:
+    """A metric's samples don't change when others are computed beside it."""
+    names = ["cosine_spearman", "cosine_pearson"]
+    together = bootstrap.distribution(
+        [*(metrics.get(name) for name in names), MeanOf("m")], COLUMNS, resamples=300, seed=1
+    )
+    for row, metric in enumerate([*(metrics.get(name) for name in names), MeanOf("m")]):
+        alone = bootstrap.distribution([metric], COLUMNS, resamples=300, seed=1)[0]
+        np.testing.assert_allclose(alone, together[row], atol=1e-12)
+
+
+@dataclass(frozen=True)
+class _Median:
+    """A metric that knows nothing of resampling."""
+
+    name: str = "median"
+    version: int = 1
+    higher_is_better: bool = True
+    columns: tuple[str, ...] = ("m",)
+
+    def aggregate(self, columns: Mapping[str, npt.NDArray[np.float64]]) -> float | Undefined:
+        return float(np.median(columns["m"]))
+
+
+def test_a_metric_without_resampler_is_computed_resample_by_resample() -> None:
+    """The median of the drawn items, on the same draws as every other metric."""
+    values = bootstrap.distribution([_Median(), MeanOf("m")], COLUMNS, resamples=40, seed=1)
+    stream = np.random.default_rng(seed_sequence(1, "bootstrap").spawn(2)[0])
+    counts = bootstrap.draw_counts(N, bootstrap.BLOCK, stream)
+    drawn = np.repeat(COLUMNS["m"], counts[:, 5])
+    assert values[0, 5] == np.median(drawn)
+    assert values[1, 5] == pytest.approx(drawn.mean())
+
+
+def test_percentiles_and_their_notes() -> None:
+    """Quantiles of the samples; a note below 50 items; no interval where it would mean nothing."""
+    samples = np.arange(1001.0)
+    low, high, note = bootstrap.percentile(samples, 0.9, n_items=100)
+    assert (low, high, note) == (pytest.approx(50.0), pytest.approx(950.0), None)
+    assert bootstrap.percentile(samples, 0.9, n_items=49).note == "approximate: 49 items"
+    assert bootstrap.percentile(samples, 0.9, n_items=1) == (None, None, "no interval: fewer than 2 items")
+    assert bootstrap.percentile(np.empty(0), 0.9, n_items=100) == (None, None, None)
+    gaps = samples.copy()
+    gaps[:100] = np.nan
+    assert bootstrap.percentile(gaps, 0.9, n_items=100).note == "no interval: undefined on 10% of the resamples"
+    gaps[:100] = samples[:100]
+    gaps[:10] = np.nan
+    assert bootstrap.percentile(gaps, 0.9, n_items=100).low is not None
+
+
+def test_generators_of_different_purposes_differ() -> None:
+    """("a", "bc") and ("ab", "c") are different purposes."""
+    first, second = generator(0, "a", "bc"), generator(0, "ab", "c")
+    assert first.integers(0, 2**60) != second.integers(0, 2**60)
+    assert generator(0, "x").integers(0, 2**60) == generator(0, "x").integers(0, 2**60)

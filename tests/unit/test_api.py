@@ -1,0 +1,189 @@
+"""The façade that notebooks and CI scripts call."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embeval
+from embeval import api
+from embeval.core.result import Result
+from embeval.core.specs import ModelSpec, Role, RuntimeOptions, StatisticsOptions
+from embeval.errors import ConfigError, DataError, ModelError
+from tests.support.data import write_beir, write_pairs
+
+FEW = StatisticsOptions(resamples=100)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """Alike, half alike, nothing alike; gold puts the second above the first."""
+    return write_pairs(
+        tmp_path / "pairs.jsonl",
+        [
+            ("the backup server", "the backup server", 3.0),
+            ("restore the document", "restore the archive", 5.0),
+            ("red fox", "quick lime", 0.0),
+        ],
+    )
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    """q1 finds its document first, q2 second after its own twin."""
+    return write_beir(
+        tmp_path / "golden",
+        corpus={"d1": "restore a backup", "d2": "rotate the keys", "d3": "rotate the logs", "d4": "zebra quagga"},
+        queries={"q1": "restore a backup", "q2": "rotate the keys"},
+        qrels={"q1": {"d1": 1}, "q2": {"d3": 1}},
+    )
+
+
+def main_value(result: Result) -> float:
+    """The value that stands for the task; never undefined here."""
+    value = result.main_value
+    assert value is not None
+    assert value.value is not None
+    return value.value
+
+
+def test_evaluate_gives_the_results_in_order(tmp_path: Path, pairs: Path, golden: Path) -> None:
+    """Models outside, tasks inside; the values are those worked out by hand."""
+    results = embeval.evaluate(
+        ["hashing", ModelSpec(name="wide", backend="hashing", args={"dim": 1024})],
+        [f"sts:{pairs}", str(golden)],
+        results=tmp_path / "results",
+        statistics=FEW,
+    )
+    assert [(result.model.name, result.task.name) for result in results] == [
+        ("hashing", "pairs"),
+        ("hashing", "golden"),
+        ("wide", "pairs"),
+        ("wide", "golden"),
+    ]
+    for result in results:
+        if result.task.name == "pairs":
+            # Ranks 3, 2, 1 against gold 2, 3, 1: 1 - 6 * 2 / (3 * 8).
+            assert main_value(result) == pytest.approx(0.5)
+        else:
+            assert main_value(result) == pytest.approx((1 + 1 / math.log2(3)) / 2)
+        assert result.status == "ok"
+        assert result.statistics == FEW
+
+
+def test_what_is_finished_is_read(tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call gives the same results without a model; with ``overwrite`` it needs one."""
+    first = embeval.evaluate(["hashing"], [f"sts:{pairs}"], results=tmp_path / "results", statistics=FEW)
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the model was loaded")
+
+    monkeypatch.setattr("embeval.encoders.loading.load", refuse)
+    second = embeval.evaluate(["hashing"], [f"sts:{pairs}"], results=tmp_path / "results", statistics=FEW)
+    assert second == first
+    with pytest.raises(AssertionError, match="the model was loaded"):
+        embeval.evaluate(["hashing"], [f"sts:{pairs}"], results=tmp_path / "results", statistics=FEW, overwrite=True)
+
+
+def test_evaluate_raises_what_a_step_ran_into(tmp_path: Path, pairs: Path) -> None:
+    """Broken data, a missing model, two tasks of one name: the error itself, not a result without numbers."""
+    with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
+        embeval.evaluate(["hashing"], [f"sts:{tmp_path / 'gone.jsonl'}"], results=tmp_path / "results")
+    with pytest.raises(ModelError, match="does not exist"):
+        embeval.evaluate([str(tmp_path / "gone")], [f"sts:{pairs}"], results=tmp_path / "results")
+    with pytest.raises(ConfigError, match="Two tasks are called 'pairs'"):
+        embeval.evaluate(["hashing"], [f"sts:{pairs}", f"sts:{pairs}"], results=tmp_path / "results")
+
+
+def test_data_is_where_catalogue_tasks_find_theirs(tmp_path: Path) -> None:
+    """``data`` holds STS12 at the path that its entry names."""
+    rows = [{"sentence1": "a b c", "sentence2": text, "score": score} for text, score in [("a b c", 1), ("x y", 0)]]
+    file = tmp_path / "data" / "sts" / "STS12" / "test.jsonl.gz"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    (result,) = embeval.evaluate(
+        ["hashing"], ["STS12"], results=tmp_path / "results", data=tmp_path / "data", statistics=FEW
+    )
+    assert result.task.name == "STS12"
+    assert main_value(result) == pytest.approx(1.0)
+    with pytest.raises(DataError, match="STS12"):
+        embeval.evaluate(["hashing"], ["STS12"], results=tmp_path / "results")
+
+
+def test_run_reports_failures_as_outcomes(tmp_path: Path, pairs: Path) -> None:
+    """``run`` goes on where ``evaluate`` raises, and announces each step before it starts."""
+    from embeval.workflows import requests
+
+    tasks = [requests.parse_task(f"sts:{path}", root=Path(), data=None) for path in (tmp_path / "gone.jsonl", pairs)]
+    announced: list[tuple[int, int, str]] = []
+    request = api.Request(
+        models=(ModelSpec(name="hashing", backend="hashing"),),
+        tasks=tuple(tasks),
+        results=tmp_path / "results",
+        statistics=FEW,
+    )
+    outcomes = list(api.run(request, on_start=lambda step: announced.append((step.number, step.total, step.task.name))))
+    assert announced == [(1, 2, "gone"), (2, 2, "pairs")]
+    assert [outcome.status for outcome in outcomes] == ["failed", "done"]
+    assert isinstance(outcomes[0].error, DataError)
+
+
+def test_load_encoder(tmp_path: Path) -> None:
+    """Given as on the command line or as a spec: ready to encode, revision resolved, runtime options kept."""
+    encoder = embeval.load_encoder("hashing,dim=64", runtime=RuntimeOptions(batch_tokens=7))
+    assert (encoder.spec.revision, encoder.info.dim, encoder.info.batch_tokens) == ("builtin:1", 64, 7)
+    vectors = encoder.encode(["restore a backup", "zebra", "Restore  a backup!"], role=Role.TEXT).vectors
+    assert np.array_equal(vectors[0], vectors[2])
+    assert not np.array_equal(vectors[0], vectors[1])
+    same = embeval.load_encoder(ModelSpec(name="hashing", backend="hashing", args={"dim": 64}))
+    assert np.array_equal(same.encode(["zebra"], role=Role.QUERY).vectors[0], vectors[1])
+    with pytest.raises(ModelError, match="does not exist"):
+        embeval.load_encoder(str(tmp_path / "gone"))
+
+
+def test_leaderboard_reads_the_store(tmp_path: Path, pairs: Path, golden: Path) -> None:
+    """Models by tasks with the values of the results; one metric or the tasks of one name on request."""
+    store = tmp_path / "results"
+    sts, retrieval = embeval.evaluate(["hashing"], [f"sts:{pairs}", str(golden)], results=store, statistics=FEW)
+    board = api.leaderboard(store)
+    assert [(key.task, key.metric) for key in board.columns] == [("golden", "ndcg_at_10"), ("pairs", "cosine_spearman")]
+    (row,) = board.rows
+    assert row.mean == pytest.approx((main_value(sts) + main_value(retrieval)) / 2)
+    assert [row.cells[key].value for key in board.columns] == [main_value(retrieval), main_value(sts)]
+
+    by_metric = api.leaderboard(store, metric="ndcg_at_1")
+    assert [(key.task, key.metric) for key in by_metric.columns] == [("golden", "ndcg_at_1")]
+    assert by_metric.rows[0].mean == pytest.approx(0.5)
+    assert [key.task for key in api.leaderboard(store, task="PAIR").columns] == ["pairs"]
+    assert api.leaderboard(tmp_path / "nothing-here").rows == ()
+
+
+def test_public_names() -> None:
+    """Each is what its home module holds, also once every folder of the package was imported; others are refused."""
+    import_module("embeval.leaderboard.board")  # a folder of the same name as a function
+    assert sorted(embeval.__all__) == dir(embeval)
+    homes = {
+        "evaluate": "embeval.api",
+        "leaderboard": "embeval.api",
+        "load_encoder": "embeval.api",
+        "MetricValue": "embeval.core.result",
+        "Result": "embeval.core.result",
+        "ModelSpec": "embeval.core.specs",
+        "RuntimeOptions": "embeval.core.specs",
+        "StatisticsOptions": "embeval.core.specs",
+        "TaskSpec": "embeval.core.specs",
+        "EmbevalError": "embeval.errors",
+    }
+    assert sorted([*homes, "__version__"]) == sorted(embeval.__all__)
+    for name, home in homes.items():
+        assert getattr(embeval, name) is getattr(import_module(home), name), name
+    assert embeval.__version__ == "0.1.0"
+    with pytest.raises(AttributeError, match="no attribute 'evaluat'"):
+        embeval.evaluat  # noqa: B018
