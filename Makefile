@@ -34,7 +34,7 @@ timing: $(VENV)/dev.installed
 	$(BIN)/pytest -m timing
 
 bench: $(VENV)/dev.installed
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+	for script in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,9 +70,10 @@ def show(
     else:
         task = requests.parse_task(name, root=Path(), data=Path(data) if data else None)
         spec, payload_facts = task.spec, _facts(task)
-    options = border.schema(TASK_TYPES.get(spec.type).options)["properties"]
+    options = border.describe(TASK_TYPES.get(spec.type).options)
     if json:
-        _state.out_json({"task": border.dump(spec), "data": payload_facts or None, "options": options})
+        described = [asdict(option) for option in options]
+        _state.out_json({"task": border.dump(spec), "data": payload_facts or None, "options": described})
         return
     from embeval.cli import _tables
 
@@ -88,10 +90,10 @@ def show(
     }.items():
         _tables.add(made, [key, str(value)])
     _state.out(made)
-    made = _tables.table(["Option", "Default", "What it does"])
-    for option, described in options.items():
-        default = spec.options.get(option, described.get("default"))
-        _tables.add(made, [option, "" if default is None else str(default), described.get("description", "")])
+    made = _tables.table(["Option", "Value", "What it does", "Choices"])
+    for option in options:
+        value = spec.options.get(option.name, option.default)
+        _tables.add(made, [option.name, "" if value is None else str(value), option.text, ", ".join(option.choices)])
     _state.out(made)
     if not payload_facts:
         _state.note(f"Its data is not here. Put it at DIR/{spec.dataset.path} and say --data DIR.")

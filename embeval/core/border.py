@@ -91,6 +91,34 @@ def schema(cls: Any) -> dict[str, Any]:
     return _adapter(cls).json_schema()
 
 
+@dataclass(frozen=True)
+class Described:
+    """A field for people: listings, help and the README."""
+
+    name: str
+    """Its key."""
+    default: Any
+    """Its default in plain JSON values; None for null or none."""
+    text: str
+    """What it does, on one line."""
+    choices: tuple[str, ...] = ()
+    """Its values, where only some are allowed."""
+
+
+def describe(cls: Any) -> tuple[Described, ...]:
+    """The fields of a border dataclass in their order."""
+    whole = schema(cls)
+    found = []
+    for name, field in whole["properties"].items():
+        # A description that an enum has itself is not repeated by pydantic at the field.
+        options = [field, *field.get("anyOf", ())]
+        targets = [whole["$defs"][option["$ref"].rsplit("/", 1)[-1]] for option in options if "$ref" in option]
+        text = field.get("description") or next((target["description"] for target in targets), "")
+        choices = tuple(str(value) for target in [*options, *targets] for value in target.get("enum", ()))
+        found.append(Described(name, field.get("default"), " ".join(text.split()).replace("``", "`"), choices))
+    return tuple(found)
+
+
 def _problems(errors: Iterable[Any], whole: Mapping[str, Any]) -> Iterable[Problem]:
     for error in errors:
         path: KeyPath = tuple(error["loc"])

@@ -3,6 +3,6 @@
 Metrics read columns of item records and give one number; ``get`` finds one by name.
 """
 
-from embeval.metrics._family import FAMILIES, MeanOf, get
+from embeval.metrics._family import FAMILIES, MeanOf, MetricFamily, get
 
-__all__ = ["FAMILIES", "MeanOf", "get"]
+__all__ = ["FAMILIES", "MeanOf", "MetricFamily", "get"]

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from embeval.core import border
 from embeval.core.specs import TaskSpec
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, did_you_mean
+from embeval.metrics import MetricFamily
 
 Options = TypeVar("Options")
 
@@ -19,6 +20,15 @@ def read(options: type[Options], spec: TaskSpec) -> Options:
     except border.BorderError as error:
         problem = error.problems[0]
         raise ConfigError(f"Task {spec.name!r} ({spec.type}): {problem}", key=problem.path) from None
+
+
+def main_score(spec: TaskSpec, family: MetricFamily, default: str) -> str:
+    """The metric that stands for the task. Raises ``ConfigError`` for one that a task of this type doesn't have."""
+    name = spec.main_score or default
+    if family.make(name) is None:
+        advice = did_you_mean(name, family.names()) or f"Known: {', '.join(family.names()[:8])}, …"
+        raise ConfigError(f"Task {spec.name!r}: {name!r} is not a metric of {spec.type}. {advice}", key=("main_score",))
+    return name
 
 
 def data_path(spec: TaskSpec, root: Path) -> Path:

@@ -317,9 +317,7 @@ class _RetrievalType:
     def bind(self, spec: TaskSpec, *, root: Path) -> RetrievalTask:
         options = _options.read(RetrievalOptions, spec)
         INDEXES.get(options.index)
-        main = spec.main_score or self.main_score
-        if ranking.FAMILY.make(main) is None:
-            raise ConfigError(f"Task {spec.name!r}: {main!r} is not a ranking metric. Try ndcg_at_10 or recall_at_100.")
+        main = _options.main_score(spec, ranking.FAMILY, self.main_score)
         if not options.cutoffs or min(options.cutoffs) < 1:
             raise ConfigError(f"Task {spec.name!r}: cutoffs must be whole numbers from 1.", key=("cutoffs",))
         if ranking.cutoff(main) > options.depth:

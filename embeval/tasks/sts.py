@@ -41,7 +41,7 @@ class StsOptions:
     __pydantic_config__ = BORDER
 
     columns: PairColumns = field(default_factory=PairColumns)
-    """Names of the columns, where they are not the usual ones."""
+    """Names of the columns `sentence1`, `sentence2`, `score`, `id` and `subset`, where the file has others."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ class _StsType:
     main_score = "cosine_spearman"
 
     def bind(self, spec: TaskSpec, *, root: Path) -> StsTask:
+        _options.main_score(spec, FAMILY, self.main_score)
         return StsTask(spec, _options.data_path(spec, root), _options.read(StsOptions, spec))
 
 

@@ -91,9 +91,9 @@ def test_the_order_of_rows_does_not_matter(data: st.DataObject, rows: Rows, ties
 )
 def test_ranks_equal_those_of_trec_eval(scores: dict[str, float]) -> None:
     """pytrec_eval gives 1/rank of the one relevant document; asked for each, that is the whole order."""
-    run = Run.from_dict({doc: scores for doc in scores})  # one query per document, all with the same ranking
+    run = Run.from_dict(dict.fromkeys(scores, scores))  # one query per document, all with the same ranking
     evaluator = pytrec_eval.RelevanceEvaluator({doc: {doc: 1} for doc in scores}, {"recip_rank"})
-    theirs = evaluator.evaluate({doc: scores for doc in scores})
+    theirs = evaluator.evaluate(dict.fromkeys(scores, scores))
     for doc in scores:
         place = [hit for hit, _ in run.hits(doc)].index(doc) + 1
         assert theirs[doc]["recip_rank"] == pytest.approx(1 / place)
@@ -234,12 +234,13 @@ def test_a_relevance_that_is_no_whole_number_is_refused(grade: Any) -> None:
 
 def test_whole_numbers_of_any_kind_are_relevances() -> None:
     """numpy's integers too, and negative ones; queries are told apart by having any judgment."""
-    qrels = Qrels({"a": {"d": np.int64(2), "e": -2}, "b": {}, "c": {"d": 0}})
+    number: Any = np.int64(2)
+    qrels = Qrels({"a": {"d": number, "e": -2}, "b": {}, "c": {"d": 0}})
     assert qrels.judged == ("a", "c")
     assert qrels.unjudged == ("b",)
 
 
-@pytest.mark.parametrize("grade", [2**63, -(2**63) - 1, 10**300])
+@pytest.mark.parametrize("grade", [2**63, -(2**63) - 1, 10**300], ids=["2^63", "-2^63 - 1", "10^300"])
 def test_a_relevance_beyond_64_bits_is_data_that_is_wrong(grade: int) -> None:
     """It doesn't fit the arrays of grades, so it is refused as data instead of overflowing in them."""
     with pytest.raises(DataError):

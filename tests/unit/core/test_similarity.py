@@ -46,7 +46,7 @@ def test_values_by_hand() -> None:
 
 def test_every_name_has_a_function() -> None:
     """The table holds exactly the similarities that a spec may name."""
-    assert SIMILARITIES == {"cosine": cosine, "dot": dot, "euclidean": euclidean, "manhattan": manhattan}
+    assert {"cosine": cosine, "dot": dot, "euclidean": euclidean, "manhattan": manhattan} == SIMILARITIES
     assert set(SIMILARITIES) == set(NAMES)
 
 

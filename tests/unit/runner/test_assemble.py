@@ -202,7 +202,7 @@ def test_intervals_follow_the_statistics() -> None:
 
 
 def test_the_interval_of_a_part_does_not_hang_on_the_others() -> None:
-    """Sub-set A has the same interval whether B is there or not named so: streams belong to a task, split and sub-set."""
+    """A has the same interval with C beside it as without: streams belong to a task, split and sub-set."""
     statistics = StatisticsOptions(resamples=200)
     of = records(GOLD, COSINE, SUBSETS)
     first = assemble.results(evidence(of), statistics, None)[0].result

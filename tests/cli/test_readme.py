@@ -1,0 +1,97 @@
+"""The README says what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from embeval.store.results import ResultStore
+from tests.support import readme
+from tests.support.commands import embeval
+
+TEXT = readme.README.read_text(encoding="utf-8")
+
+
+def test_generated_parts_are_fresh() -> None:
+    """Mended by: python -m tests.support.readme."""
+    assert readme.filled(TEXT) == TEXT
+
+
+def test_every_command_shown_exists() -> None:
+    """Each ``embeval …`` of a code block or of inline code starts with a verb that is there."""
+    known = {tuple(name.split()[1:]) for name in readme.commands()}
+    shown = re.findall(r"(?:^\$ |`)embeval ([a-z]+(?: [a-z]+)?)", TEXT, flags=re.MULTILINE)
+    assert len(shown) > 10
+    for words in shown:
+        first, *rest = words.split()
+        assert (first,) in known or any((first, each) in known for each in rest), words
+
+
+def test_local_links_lead_somewhere(repository: Path) -> None:
+    """Every relative link names a file of the checkout."""
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT):
+        assert (repository / target).exists(), target
+
+
+def test_the_unrelated_package_is_never_recommended(repository: Path) -> None:
+    """``pip install embeval`` would install something else: no file says so."""
+    wrong = re.compile(r"pip install (?:-\S+ )*['\"]?embeval(?!-toolkit)")
+    files = [
+        path for path in repository.rglob("*") if path.suffix in (".md", ".py", ".toml") and ".venv" not in path.parts
+    ]
+    offenders = [path for path in files if wrong.search(path.read_text(encoding="utf-8")) and path != Path(__file__)]
+    assert len(files) > 50
+    assert offenders == []
+
+
+@pytest.mark.timing
+def test_the_tour_gives_the_values_that_it_shows(tmp_path: Path) -> None:
+    """The table of the tour, row by row, from the command above it."""
+    done = embeval(*"run -m demo -m hashing -t demo-docs -t demo-pairs".split(), cwd=tmp_path)
+    assert done.code == 0, done.err
+    rows = re.findall(
+        r"^ (\S+) +(demo-\S+) +test +(\S+) +(\d\.\d{4}) +(\d\.\d{4}) – (\d\.\d{4}) +(\d+)$", TEXT, re.MULTILINE
+    )
+    assert len(rows) == 4
+    stored = {
+        (each.result.model.label, each.result.task.name): each.result.main_value
+        for each in ResultStore(tmp_path / "results").find()
+        if each.result.subset == "all"
+    }
+    for label, task, metric, *numbers, items in rows:
+        value = stored[label, task]
+        assert value is not None
+        shown = [f"{number:.4f}" for number in (value.value, value.ci_low, value.ci_high) if number is not None]
+        assert (shown, str(value.n_items)) == (numbers, items), (label, task, metric)
+
+
+def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
+    """A golden set and a csv in the README's form, the YAML of the README on them."""
+    golden = tmp_path / "golden" / "support-kb"
+    (golden / "qrels").mkdir(parents=True)
+    (golden / "corpus.jsonl").write_text(
+        '{"_id": "doc-1", "title": "Refunds", "text": "You can ask for a refund."}\n'
+        '{"_id": "doc-2", "title": "Orders", "text": "Where orders are listed."}\n',
+        encoding="utf-8",
+    )
+    (golden / "queries.jsonl").write_text(
+        '{"_id": "q-1", "text": "how do I get a refund", "kind": "paraphrase"}\n'
+        '{"_id": "q-2", "text": "weather on Mars", "answerable": false}\n',
+        encoding="utf-8",
+    )
+    (golden / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq-1\tdoc-1\t1\n", encoding="utf-8")
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / "test.csv").write_text(
+        "left,right,score\na red key,a red key,5\na red key,blue folders,1\nold token,new token,3\n", encoding="utf-8"
+    )
+    (block,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    models = re.compile(r"^models:\n(?:  .*\n)+", re.MULTILINE)
+    (tmp_path / "embeval.yaml").write_text(models.sub("models: [hashing]\n", block), encoding="utf-8")
+    done = embeval("run", "--json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    by_task = {result["task"]["name"]: result for result in done.json["results"]}
+    assert by_task["support-kb"]["scores"]["ndcg_at_10"]["value"] == 1.0
+    assert by_task["support-kb"]["counts"]["queries_unanswerable"] == 1
+    assert by_task["pairs"]["scores"]["cosine_spearman"]["value"] == pytest.approx(1.0)

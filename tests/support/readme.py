@@ -1,0 +1,95 @@
+"""The parts of the README that are made from the code.
+
+``python -m tests.support.readme`` writes them; a test fails where they are stale.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def commands() -> dict[str, Any]:
+    """``embeval run`` and so on -> its click command, sub-commands included, groups left out."""
+    from embeval.cli.main import VERBS
+
+    found: dict[str, Any] = {}
+    for verb in VERBS:
+        command = typer.main.get_command(import_module(f"embeval.cli.{verb}").app)
+        below = getattr(command, "commands", None)
+        if below:
+            found.update({f"embeval {verb} {name}": each for name, each in below.items()})
+        else:
+            found[f"embeval {verb}"] = command
+    return found
+
+
+def first_line(command: Any) -> str:
+    """What a command does, in one line."""
+    return str(command.help).strip().splitlines()[0]
+
+
+def command_table() -> str:
+    """Markdown: every command with what it does and its options."""
+    lines = ["| command | does | options |", "|---|---|---|"]
+    for name, command in commands().items():
+        shown = [
+            max(parameter.opts, key=len) if parameter.opts[0].startswith("-") else f"`{parameter.name.upper()}`"
+            for parameter in command.params
+            if parameter.name not in ("json", "quiet", "debug", "help")
+        ]
+        options = " ".join(each if each.startswith("`") else f"`{each}`" for each in shown)
+        lines.append(f"| `{name}` | {first_line(command)} | {options} |")
+    return "\n".join(lines)
+
+
+def task_table() -> str:
+    """Markdown: every task type with its options."""
+    from embeval.core import border
+    from embeval.tasks import TASK_TYPES
+
+    lines = ["| type | option | default | what it does |", "|---|---|---|---|"]
+    for name in TASK_TYPES.names():
+        for option in border.describe(TASK_TYPES.get(name).options):
+            default = "" if option.default is None else f"`{option.default}`"
+            choices = f" One of {', '.join(f'`{each}`' for each in option.choices)}." if option.choices else ""
+            lines.append(f"| `{name}` | `{option.name}` | {default} | {option.text}{choices} |")
+    return "\n".join(lines)
+
+
+def exit_code_table() -> str:
+    """Markdown: every exit code that a command can end with today."""
+    return "\n".join(
+        [
+            "| code | meaning |",
+            "|---|---|",
+            "| 0 | everything that was asked for is done |",
+            "| 2 | the command, an option or the configuration is wrong |",
+            "| 3 | it could not be evaluated: data, model or store; or a task of the run failed |",
+            "| 70 | a fault in embeval |",
+            "| 130 | interrupted; finished results are stored |",
+        ]
+    )
+
+
+PARTS = {"commands": command_table, "tasks": task_table, "exit codes": exit_code_table}
+
+
+def filled(text: str) -> str:
+    """The README with its generated parts made anew."""
+    for name, make in PARTS.items():
+        begin, end = f"<!-- generated: {name} -->\n", "<!-- end -->"
+        before, found, after = text.partition(begin)
+        if not found or end not in after:
+            raise ValueError(f"the README has no part named {name!r}")
+        text = f"{before}{begin}{make()}\n{end}{after.split(end, 1)[1]}"
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,245 @@
+"""Which results share a row and a column, and what a table says where they don't."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from embeval.core import strict_json
+from embeval.core.provenance import Provenance
+from embeval.core.result import Failure, MetricValue, Result
+from embeval.core.signature import Signature
+from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
+from embeval.leaderboard.board import Board, build
+
+MINI = ModelSpec(name="org/mini", revision="a" * 40)
+MAXI = ModelSpec(name="org/maxi", revision="b" * 40)
+
+
+def made(
+    model: ModelSpec,
+    task: str,
+    value: float | Mapping[str, float | None] | None,
+    *,
+    split: str = "test",
+    subset: str = "all",
+    data: str = "v1",
+    metric_version: int = 1,
+) -> Result:
+    """A finished result; a single value is that of the main score, ``ndcg_at_10``."""
+    values = value if isinstance(value, Mapping) else {"ndcg_at_10": value}
+    return Result(
+        status="ok",
+        task=TaskSpec(name=task, type="retrieval", dataset=DatasetRef(path=task, split=split)),
+        model=model,
+        split=split,
+        subset=subset,
+        scores={
+            name: MetricValue(value=each, n_items=100, reason=None if each is not None else "constant_input")
+            for name, each in values.items()
+        },
+        main_score=next(iter(values)),
+        signature=Signature(
+            protocol={"task": task, "split": split, "subset": subset, "data": data},
+            metrics=dict.fromkeys(values, metric_version),
+            model_digest=model.digest,
+        ),
+        provenance=Provenance(python="3", packages={}, os="os", cpu="cpu", n_cpus=1),
+    )
+
+
+def failed(model: ModelSpec, task: str, message: str) -> Result:
+    """The record of a failed run."""
+    return replace(
+        made(model, task, None),
+        status="error",
+        scores={},
+        main_score=None,
+        error=Failure(type="DataError", message=message),
+    )
+
+
+def shown(board: Board) -> dict[str, list[float | str | None]]:
+    """Label -> [mean, value or "gap" for each column]."""
+    rows: dict[str, list[float | str | None]] = {}
+    for row in board.rows:
+        cells = [row.cells[key].value if key in row.cells else "gap" for key in board.columns]
+        rows[row.label] = [row.mean, *cells]
+    return rows
+
+
+def headings(board: Board) -> list[str]:
+    """In the order of the columns."""
+    return [board.headings[key] for key in board.columns]
+
+
+def test_models_by_tasks() -> None:
+    """Columns by task name, complete rows by mean with the best first, values and means as they are."""
+    board = build([made(MINI, "wiki", 0.5), made(MINI, "faq", 0.7), made(MAXI, "wiki", 0.9), made(MAXI, "faq", 0.4)])
+    assert headings(board) == ["faq", "wiki"]
+    assert list(shown(board).items()) == [
+        ("maxi", [pytest.approx(0.65), 0.4, 0.9]),
+        ("mini", [pytest.approx(0.6), 0.7, 0.5]),
+    ]
+
+
+def test_a_missing_result_is_a_gap_and_the_row_has_no_mean() -> None:
+    """Never a zero; rows with gaps stand below the complete ones, by name, however good their values are."""
+    other = ModelSpec(name="org/another", revision="c" * 40)
+    board = build(
+        [
+            made(MINI, "wiki", 0.1),
+            made(MINI, "faq", 0.2),
+            made(MAXI, "wiki", 0.9),
+            made(other, "faq", 0.8),
+        ]
+    )
+    assert list(shown(board).items()) == [
+        ("mini", [pytest.approx(0.15), 0.2, 0.1]),
+        ("another", [None, 0.8, "gap"]),
+        ("maxi", [None, "gap", 0.9]),
+    ]
+
+
+def test_an_undefined_value_leaves_no_mean() -> None:
+    """A null is kept with its reason, and nothing is averaged around it."""
+    board = build([made(MINI, "wiki", None), made(MINI, "faq", 0.2)])
+    assert shown(board) == {"mini": [None, 0.2, None]}
+    assert [cell.reason for cell in board.rows[0].cells.values()] == ["constant_input", None]
+
+
+def test_a_mean_of_zero_is_a_mean() -> None:
+    """0.0 is a value, and a complete row with it stands above rows with gaps, below better ones and above negatives."""
+    worse = ModelSpec(name="org/worse", revision="c" * 40)
+    board = build([made(MAXI, "a", 0.0), made(MINI, "a", 0.3), made(worse, "a", -0.2)])
+    assert shown(board) == {"mini": [0.3, 0.3], "maxi": [0.0, 0.0], "worse": [-0.2, -0.2]}
+    assert list(shown(board)) == ["mini", "maxi", "worse"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"data": "v2"}, None),
+        ({"metric_version": 2}, None),
+        ({"split": "dev"}, ["wiki (dev)", "wiki (test)"]),
+    ],
+)
+def test_different_protocols_never_share_a_column(change: dict[str, Any], expected: list[str] | None) -> None:
+    """Other data, another split or version of the metric: two columns, told apart by their headings, and no means."""
+    board = build([made(MINI, "wiki", 0.5), made(MAXI, "wiki", 0.6, **change)])
+    assert len(board.columns) == 2
+    assert [row.mean for row in board.rows] == [None, None]
+    assert sorted(len(row.cells) for row in board.rows) == [1, 1]
+    assert len(set(headings(board))) == 2, headings(board)
+    if expected is not None:
+        assert headings(board) == expected
+    else:
+        assert all(heading.startswith("wiki") for heading in headings(board))
+
+
+def test_headings_show_the_protocol_only_where_it_is_needed() -> None:
+    """A task with one protocol is called by its name; two protocols show the digest that names their files."""
+    results = [made(MINI, "wiki", 0.5), made(MINI, "wiki", 0.6, data="v2"), made(MINI, "faq", 0.7)]
+    board = build(results)
+    digests = sorted(result.signature.protocol_digest[:8] for result in results[:2])
+    assert headings(board) == ["faq", *(f"wiki #{digest}" for digest in digests)]
+
+
+def test_two_models_with_one_label_are_told_apart() -> None:
+    """The same short name from two places: the digest stands behind it, and their values don't mix."""
+    theirs = ModelSpec(name="elsewhere/mini", revision="d" * 40)
+    board = build([made(MINI, "wiki", 0.5), made(theirs, "wiki", 0.4), made(MAXI, "wiki", 0.3)])
+    assert shown(board) == {
+        f"mini #{MINI.digest[:8]}": [0.5, 0.5],
+        f"mini #{theirs.digest[:8]}": [0.4, 0.4],
+        "maxi": [0.3, 0.3],
+    }
+
+
+def test_two_revisions_of_one_model_are_two_rows() -> None:
+    """The name and label are equal, the revision and digest are not."""
+    newer = replace(MINI, revision="e" * 40)
+    board = build([made(MINI, "wiki", 0.5), made(newer, "wiki", 0.6)])
+    assert [(row.key.revision, row.mean) for row in board.rows] == [("e" * 40, 0.6), ("a" * 40, 0.5)]
+    assert len(set(shown(board))) == 2
+
+
+def test_settings_are_part_of_the_label() -> None:
+    """A model truncated to 128 dimensions is another row under a name of its own."""
+    board = build([made(MINI, "wiki", 0.5), made(replace(MINI, truncate_dim=128), "wiki", 0.4)])
+    assert list(shown(board)) == ["mini", "mini (128d)"]
+
+
+def test_another_metric_instead_of_the_main_score() -> None:
+    """Results without it leave no column; the others show it."""
+    board = build(
+        [made(MINI, "wiki", {"ndcg_at_10": 0.5, "recall_at_100": 0.9}), made(MINI, "pairs", {"cosine_spearman": 0.7})],
+        metric="recall_at_100",
+    )
+    assert [(key.task, key.metric) for key in board.columns] == [("wiki", "recall_at_100")]
+    assert shown(board) == {"mini": [0.9, 0.9]}
+
+
+def test_only_one_sub_set_is_shown() -> None:
+    """``all`` by default, another one on request; a mean over sub-sets is no further column."""
+    results = [
+        made(MINI, "wiki", 0.5),
+        made(MINI, "wiki", 0.6, subset="mean"),
+        made(MINI, "wiki", 0.7, subset="news"),
+    ]
+    assert shown(build(results)) == {"mini": [0.5, 0.5]}
+    assert shown(build(results, subset="news")) == {"mini": [0.7, 0.7]}
+
+
+def test_failures_are_listed() -> None:
+    """One sentence each: which model, which task, the first line of the reason; they make no row and no column."""
+    board = build([made(MINI, "wiki", 0.5), failed(MAXI, "faq", "faq.jsonl, line 3: not valid JSON.\nMend it.")])
+    assert board.failures == ("maxi on faq: faq.jsonl, line 3: not valid JSON.",)
+    assert headings(board) == ["wiki"]
+    assert shown(board) == {"mini": [0.5, 0.5]}
+
+
+def test_a_failure_without_a_message_is_listed_by_its_type() -> None:
+    """Errors such as MemoryError come without words."""
+    board = build([replace(failed(MINI, "wiki", ""), error=Failure(type="MemoryError", message=""))])
+    assert board.failures == ("mini on wiki: MemoryError",)
+
+
+def test_nothing_stored_is_an_empty_table() -> None:
+    """No columns, no rows, no failures."""
+    assert build([]) == Board((), {}, (), ())
+
+
+def test_as_json() -> None:
+    """Plain values in the order of the table: columns with their headings, rows with a null for each gap."""
+    board = build(
+        [made(MINI, "wiki", 0.5), made(MINI, "faq", 0.25), made(MAXI, "wiki", 0.75), failed(MAXI, "faq", "gone")]
+    )
+    value = board.to_json()
+    assert strict_json.loads(strict_json.dumps(value)) == value
+    assert [(column["heading"], column["metric"], column["subset"]) for column in value["columns"]] == [
+        ("faq", "ndcg_at_10", "all"),
+        ("wiki", "ndcg_at_10", "all"),
+    ]
+    mini, maxi = value["rows"]
+    assert (mini["model"], mini["name"], mini["mean"]) == ("mini", "org/mini", 0.375)
+    assert (mini["revision"], mini["digest"]) == ("a" * 40, MINI.digest[:8])
+    assert [cell["value"] for cell in mini["values"]] == [0.25, 0.5]
+    assert mini["values"][0]["n_items"] == 100
+    assert (maxi["mean"], maxi["values"][0], maxi["values"][1]["value"]) == (None, None, 0.75)
+    assert value["failures"] == ["maxi on faq: gone"]
+
+
+def test_the_order_of_results_makes_no_difference() -> None:
+    """The same table whichever file was read first."""
+    results = [
+        made(MINI, "wiki", 0.5),
+        made(MAXI, "wiki", 0.5),
+        made(MAXI, "faq", 0.5),
+        made(MINI, "faq", 0.5),
+        made(replace(MINI, dtype="float16"), "faq", 0.5),
+    ]
+    assert build(results).to_json() == build(reversed(results)).to_json()
