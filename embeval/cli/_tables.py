@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -13,9 +14,14 @@ from embeval.core.result import MetricValue
 from embeval.leaderboard.render import cell_text, number
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from embeval.leaderboard.board import Board
     from embeval.runner.local import Outcome
     from embeval.store.results import Stored
+
+UNBOUNDED = 100_000
+"""Columns of a terminal in which any table fits: what a layout would like to have."""
 
 
 def table(headings: Iterable[str], *, right: Sequence[int] = ()) -> Table:
@@ -77,14 +83,55 @@ def scores(values: Iterable[tuple[str, MetricValue]], level: float) -> Table:
     return made
 
 
-def board(shown: Board) -> Table:
-    """A leaderboard."""
+def board(shown: Board, console: Console) -> Table:
+    """A leaderboard, laid out so that it fits: tasks as columns, else models as columns, else one value a line."""
+    for layout in (_models_down, _tasks_down):
+        made = layout(shown)
+        roomy = console.options.update(max_width=UNBOUNDED)
+        if Measurement.get(console, roomy, made).maximum <= console.width:
+            return made
+    return _one_value_a_line(shown)
+
+
+def _models_down(shown: Board) -> Table:
     headings = [f"{shown.headings[key]}\n{key.metric}" for key in shown.columns]
     made = table(["Model", "Mean", *headings], right=range(1, len(headings) + 2))
     for row in shown.rows:
-        cells = [cell_text(row.cells.get(key)).replace(" [", "\n[") for key in shown.columns]
+        cells = [_two_lines(row.cells.get(key)) for key in shown.columns]
         add(made, [row.label, number(row.mean), *cells])
     return made
+
+
+def _tasks_down(shown: Board) -> Table:
+    made = table(["Task", "Metric", *(row.label for row in shown.rows)], right=range(2, len(shown.rows) + 2))
+    for key in shown.columns:
+        cells = [_two_lines(row.cells.get(key)) for row in shown.rows]
+        add(made, [shown.headings[key], key.metric, *cells])
+    made.add_section()
+    add(made, ["Mean", "", *(number(row.mean) for row in shown.rows)])
+    return made
+
+
+def _one_value_a_line(shown: Board) -> Table:
+    made = table(["Task", "Model", "Metric", "Value"], right=(3,))
+    for key in shown.columns:
+        ordered = sorted(shown.rows, key=lambda row: -(_value(row.cells.get(key)) or -2.0))
+        for place, row in enumerate(ordered):
+            if key in row.cells:
+                heading = shown.headings[key] if place == 0 else ""
+                add(made, [heading, row.label, key.metric, cell_text(row.cells[key])])
+        made.add_section()
+    for row in shown.rows:
+        add(made, ["Mean" if row is shown.rows[0] else "", row.label, "", number(row.mean)])
+    return made
+
+
+def _value(cell: MetricValue | None) -> float | None:
+    return None if cell is None else cell.value
+
+
+def _two_lines(cell: MetricValue | None) -> str:
+    return cell_text(cell).replace(" [", "\n[")
 
 
 def stored(found: Iterable[Stored]) -> Table:

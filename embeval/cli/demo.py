@@ -30,7 +30,7 @@ def demo(
         return
     from embeval.cli import _tables
 
-    _state.out(_tables.board(report.board))
+    _state.out(_tables.board(report.board, _state.console()))
     made = _tables.table(["Kind of query", "Queries", *report.models], right=range(1, 2 + len(report.models)))
     for kind, n, values in report.by_kind:
         _tables.add(made, [kind, str(n), *(f"{value:.3f}" for value in values)])

@@ -66,6 +66,6 @@ def show(
     from embeval.cli import _tables
 
     if board.rows:
-        _state.out(_tables.board(board))
+        _state.out(_tables.board(board, _state.console()))
     for failure in board.failures:
         _state.note(f"Failed: {failure}")

@@ -119,16 +119,33 @@ def describe(cls: Any) -> tuple[Described, ...]:
     return tuple(found)
 
 
+TYPE_TAGS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "none": "null"}
+"""What pydantic appends to the place of an error in a union, and the word for it."""
+
+
 def _problems(errors: Iterable[Any], whole: Mapping[str, Any]) -> Iterable[Problem]:
+    unions: dict[KeyPath, list[str]] = {}
+    inputs: dict[KeyPath, Any] = {}
     for error in errors:
         path: KeyPath = tuple(error["loc"])
         if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             yield unknown_key(path, keys_at(whole, path[:-1]))
         elif error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
             yield Problem(path[:-1], f"the key {path[-1]!r} is missing")
+        elif error["type"] == "value_error":
+            yield Problem(path, str(error["ctx"]["error"]))  # from a __post_init__, which names the field itself
+        elif path and path[-1] in TYPE_TAGS:
+            unions.setdefault(path[:-1], []).append(TYPE_TAGS[str(path[-1])])
+            inputs[path[:-1]] = error["input"]
         else:
-            shown = repr(error["input"])
-            yield Problem(path, f"{error['msg']}, not {shown if len(shown) <= 60 else shown[:57] + '…'}")
+            yield Problem(path, f"{error['msg']}, not {_shown(error['input'])}")
+    for path, words in unions.items():  # one problem for all the types that a value could have had
+        yield Problem(path, f"must be {', '.join(words[:-1])} or {words[-1]}, not {_shown(inputs[path])}")
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "…"
 
 
 def unknown_key(path: KeyPath, known: Iterable[str]) -> Problem:
@@ -155,6 +172,8 @@ def keys_at(whole: Mapping[str, Any], path: KeyPath) -> tuple[str, ...]:
                     below.append(resolve(option["items"]))
                 elif step in option.get("properties", {}):
                     below.append(resolve(option["properties"][step]))
+                elif isinstance(option.get("additionalProperties"), dict):
+                    below.append(resolve(option["additionalProperties"]))
         nodes = below or nodes
     options = [option for node in nodes for option in [node, *map(resolve, node.get("anyOf", ()))]]
     return tuple(dict.fromkeys(key for option in options for key in option.get("properties", {})))

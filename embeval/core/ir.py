@@ -22,6 +22,8 @@ from embeval.errors import DataError
 FloatRows = npt.NDArray[np.float32]
 IntRows = npt.NDArray[np.int32]
 
+MAX_GRADE = 1_000
+"""Largest relevance: far above any scale in use, and exponential gains still fit into a float."""
 NOTHING = -1
 """Document index of a rank that holds no document."""
 
@@ -72,10 +74,11 @@ class Qrels:
     def __post_init__(self) -> None:
         for query, grades in self.judgments.items():
             for doc, grade in grades.items():
-                if isinstance(grade, bool) or not isinstance(grade, (int, np.integer)):
+                whole = not isinstance(grade, bool) and isinstance(grade, int | np.integer)
+                if not whole or abs(grade) > MAX_GRADE:
                     raise DataError(
-                        f"qrels: the relevance of query {query!r}, document {doc!r} must be a whole number, "
-                        f"not {grade!r}."
+                        f"qrels: the relevance of query {query!r}, document {doc!r} must be a whole number "
+                        f"up to {MAX_GRADE}, not {grade!r}."
                     )
 
     @property
@@ -131,7 +134,8 @@ class Run:
                 f"run: the score of query {query_ids[row]!r}, document {doc_ids[docs[row, place]]!r} is "
                 f"{scores[row, place]} ({int(bad.sum())} such scores). A ranking needs finite scores."
             )
-        scores = np.where(present, scores, np.float32(-np.inf)).astype(np.float32, copy=False)
+        # Adding 0 turns -0.0 into 0.0, so that equal rankings are equal to the bit.
+        scores = np.where(present, scores, np.float32(-np.inf)).astype(np.float32, copy=False) + np.float32(0.0)
         # Exact search hands over rows that are sorted but for ties; only rows with a tie or out of order are sorted.
         settled = np.all((scores[:, :-1] > scores[:, 1:]) | ~present[:, 1:], axis=1) & np.all(
             present[:, :-1] | ~present[:, 1:], axis=1

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
+RESERVED = ("id", "cluster")
+"""Names that no metric column may have; nor may one start with ``slice.``."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class ItemRecords:
         if len(set(self.ids)) != n:
             raise ValueError("item ids must be unique")
         for name, column in self.columns.items():
+            if name in RESERVED or name.startswith("slice."):
+                raise ValueError(f"a column can't be called {name!r}: files of items use that name")
             if column.shape != (n,) or column.dtype != np.float64:
                 raise ValueError(f"column {name!r} must be float64 [{n}], not {column.dtype} {list(column.shape)}")
         for name, labels in self.slices.items():
@@ -58,5 +62,7 @@ class ItemRecords:
 
     def rows_by(self, slice_name: str) -> dict[str, npt.NDArray[np.intp]]:
         """Row numbers of each label of a slice, labels in order of first appearance."""
-        labels = np.asarray(self.slices[slice_name], dtype=object)
-        return {label: np.flatnonzero(labels == label) for label in dict.fromkeys(self.slices[slice_name])}
+        rows: dict[str, list[int]] = {}
+        for row, label in enumerate(self.slices[slice_name]):
+            rows.setdefault(label, []).append(row)
+        return {label: np.array(of_label, dtype=np.intp) for label, of_label in rows.items()}

@@ -92,8 +92,8 @@ class Result:
 
     __pydantic_config__ = BORDER
 
-    schema_version: Literal[1] = 1
-    """Version of this form."""
+    schema_version: int = SCHEMA_VERSION
+    """Version of this form: 1."""
     status: Literal["ok", "error"]
     """``error``: ``error`` says why, and there are no scores."""
     task: TaskSpec
@@ -126,6 +126,10 @@ class Result:
     """Everything that differs between two equal runs."""
     error: Failure | None = None
     """Why there are no scores."""
+
+    def __post_init__(self) -> None:
+        if self.schema_version != SCHEMA_VERSION:
+            raise ValueError(f"schema_version must be {SCHEMA_VERSION}, not {self.schema_version}")
 
     @property
     def main_value(self) -> MetricValue | None:

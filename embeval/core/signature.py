@@ -31,10 +31,11 @@ class Signature:
 
     def differences(self, other: Signature) -> tuple[str, ...]:
         """The parts of the protocol in which two results differ, as sentences; empty if comparable."""
-        keys = sorted(set(self.protocol) | set(other.protocol))
-        absent = "(absent)"
+        mine, theirs = (
+            {key: strict_json.canonical(value) for key, value in each.protocol.items()} for each in (self, other)
+        )
         return tuple(
-            f"{key}: {self.protocol.get(key, absent)!r} and {other.protocol.get(key, absent)!r}"
-            for key in keys
-            if self.protocol.get(key, absent) != other.protocol.get(key, absent)
+            f"{key}: {mine.get(key, 'absent')} and {theirs.get(key, 'absent')}"
+            for key in sorted({*mine, *theirs})
+            if mine.get(key) != theirs.get(key)
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any, NoReturn
 
 Json = Any
@@ -18,10 +19,30 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits} is too large for a number")
+    return value
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    built = dict(pairs)
+    if len(built) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands here twice")
+    return built
+
+
 def loads(text: str | bytes) -> Json:
-    """The value that ``text`` holds. Raises ``ValueError`` for broken JSON, NaN, Infinity and endless nesting."""
+    """The value that ``text`` holds, bytes being UTF-8.
+
+    Raises ``ValueError`` for broken JSON, NaN, numbers beyond a float, a key that comes twice and endless nesting.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_once)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

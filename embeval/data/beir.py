@@ -12,7 +12,8 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from embeval.core.ir import Qrels
+from embeval.core.ir import MAX_GRADE, Qrels
+from embeval.core.words import plural
 from embeval.data import files
 from embeval.errors import DataError
 
@@ -58,7 +59,7 @@ class RetrievalData:
         """sha256 over documents, queries and judgments by id, whatever their order in the files."""
         whole = hashlib.sha256()
         for part in self._parts():
-            data = part.encode("utf-8", "surrogatepass")
+            data = part.encode("utf-8")
             whole.update(len(data).to_bytes(8, "little") + data)
         return whole.hexdigest()
 
@@ -88,8 +89,8 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
 
     if dangling := [query for query in qrels.judgments if query not in queries]:
         raise DataError(
-            f"{qrels_file}, line {lines[dangling[0]]}: {len(dangling)} judged queries are not in the queries file: "
-            f"{_listed(dangling)}."
+            f"{qrels_file}, line {lines[dangling[0]]}: {plural(len(dangling), 'judged query', 'judged queries')} "
+            f"not in the queries file: {_listed(dangling)}."
         )
     ghosts = {
         query: missing
@@ -98,11 +99,12 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
     }
     if ghosts and unreachable == Unreachable.ERROR:
         query, docs = next(iter(ghosts.items()))
+        line = next(row.line for row in files.rows(qrels_file) if _judges(row, query, docs[0]))
         n_docs = len({doc for of_query in ghosts.values() for doc in of_query})
         raise DataError(
-            f"{qrels_file}: {n_docs} relevant documents are not in the corpus, which no model can find: "
-            f"{_listed(docs)} of query {query!r}"
-            + (f", and others in {len(ghosts) - 1} more queries" if len(ghosts) > 1 else "")
+            f"{qrels_file}, line {line}: {plural(n_docs, 'relevant document')} not in the corpus, which no model "
+            f"can find: {_listed(docs)} of query {query!r}"
+            + (f", and others of {plural(len(ghosts) - 1, 'more query', 'more queries')}" if len(ghosts) > 1 else "")
             + ".\nMend the data, or set 'unreachable: keep' to evaluate under the ceiling that this sets."
         )
     if not qrels.judgments:
@@ -160,7 +162,7 @@ def _queries(path: Path) -> tuple[dict[str, str], list[str], dict[str, dict[str,
             unanswerable.append(query)
         for name, value in row.values.items():
             if name not in ("_id", "text") and isinstance(value, str):
-                fields.setdefault(name, {})[query] = value
+                fields.setdefault(name, {})[query] = files.whole_characters(value, row, path, name)
     return queries, unanswerable, fields
 
 
@@ -171,14 +173,21 @@ def _qrels(path: Path) -> tuple[Qrels, dict[str, int]]:
         query = files.identifier(row, path, "query-id")
         doc = files.identifier(row, path, "corpus-id")
         grade = files.number(row, path, "score")
-        if grade != int(grade):
-            raise DataError(f"{path}, line {row.line}: relevance must be a whole number, not {row.values['score']!r}.")
+        if grade != int(grade) or abs(grade) > MAX_GRADE:
+            shown = row.values["score"]
+            raise DataError(
+                f"{path}, line {row.line}: relevance must be a whole number up to {MAX_GRADE}, not {shown!r}."
+            )
         of_query = judgments.setdefault(query, {})
         if doc in of_query:
             raise DataError(f"{path}, line {row.line}: query {query!r}, document {doc!r} is judged twice.")
         of_query[doc] = int(grade)
         lines.setdefault(query, row.line)
     return Qrels(judgments), lines
+
+
+def _judges(row: files.Row, query: str, doc: str) -> bool:
+    return str(row.values["query-id"]) == query and str(row.values["corpus-id"]) == doc
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:

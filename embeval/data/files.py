@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from embeval.errors import DataError
 
 MAX_FIELD = 16 * 1024 * 1024
 """Largest field of a csv file, in characters; the csv module's own limit of 131,072 is shorter than real documents."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 class Row(NamedTuple):
@@ -30,8 +33,11 @@ class Row(NamedTuple):
 def rows(path: Path) -> Iterator[Row]:
     """The records of a file, by its ending. Raises ``DataError`` for what can't be read, and for an empty file."""
     suffix = kind(path)
-    if not path.exists():
-        raise DataError(f"{path}: no such file.")
+    try:
+        path.stat()
+    except OSError as error:
+        missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        raise DataError(f"{path}: {'no such file' if missing else error.strerror}.") from None
     if path.is_dir():
         raise DataError(f"{path}: is a folder; a file is needed here.")
     reader = {"jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}[suffix]
@@ -60,11 +66,26 @@ def _open(path: Path) -> Iterator[io.TextIOBase]:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text (byte {error.object[error.start]:#04x}: {error.reason}).") from None
+        byte = error.object[error.start]
+        raise DataError(
+            f"{path}, line {_broken_line(path)}: not UTF-8 text (byte {byte:#04x}: {error.reason})."
+        ) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: not a whole gzip file ({error}).") from None
     except OSError as error:
         raise DataError(f"{path}: can't be read ({error.strerror or error}).") from None
+
+
+def _broken_line(path: Path) -> int:
+    """The first line that is not UTF-8. Text is decoded in blocks, so the decoder itself doesn't know."""
+    opener = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 1
 
 
 def _jsonl(path: Path) -> Iterator[Row]:
@@ -123,10 +144,15 @@ def _parquet(path: Path) -> Iterator[Row]:
             source = path
         number = 0
         with pq.ParquetFile(source) as parquet:
+            names = parquet.schema_arrow.names
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise DataError(f"{path}: the column {twice[0]!r} appears twice.")
             for batch in parquet.iter_batches(batch_size=4096):
                 for values in batch.to_pylist():
                     number += 1
                     yield Row(number, values)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: a column of this parquet file is not UTF-8 text ({error.reason}).") from None
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: not a readable parquet file ({_short(error)}).") from None
 
@@ -150,6 +176,15 @@ def text(row: Row, path: Path, name: str) -> str:
     value = column(row, path, name)
     if not isinstance(value, str):
         raise DataError(f"{path}, line {row.line}: {name!r} must be text, not {_shown(value)}.")
+    return whole_characters(value, row, path, name)
+
+
+def whole_characters(value: str, row: Row, path: Path, name: str) -> str:
+    """The text, if it is one: JSON can spell half of a character, which no tokenizer and no file takes."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DataError(f"{path}, line {row.line}: {name!r} holds half of a character: {_shown(value)}.") from None
     return value
 
 
@@ -157,7 +192,8 @@ def number(row: Row, path: Path, name: str) -> float:
     """A column that must be a finite number, or text that spells one."""
     value = column(row, path, name)
     try:
-        if isinstance(value, bool) or value is None:
+        # float() takes more than people mean by a number: True, "1_000", digits of other scripts.
+        if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
             raise ValueError
         as_float = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -176,7 +212,7 @@ def identifier(row: Row, path: Path, name: str) -> str:
         raise DataError(
             f"{path}, line {row.line}: {name!r} must be an id (text or a whole number), not {_shown(value)}."
         )
-    return value
+    return whole_characters(value, row, path, name)
 
 
 def _shown(value: Any) -> str:

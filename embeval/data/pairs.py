@@ -61,7 +61,7 @@ class Pairs:
         for row in range(len(self)):
             subset = self.subsets[row] if self.subsets else ""
             for part in (self.ids[row], self.left[row], self.right[row], repr(float(self.gold[row])), subset):
-                data = part.encode("utf-8", "surrogatepass")
+                data = part.encode("utf-8")
                 whole.update(len(data).to_bytes(8, "little") + data)  # lengths, so that parts can't run together
         return whole.hexdigest()
 
@@ -73,8 +73,13 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
     right: list[str] = []
     gold: list[float] = []
     subsets: list[str] = []
+    has_ids: bool | None = None
     for row in files.rows(path):
-        pair = files.identifier(row, path, columns.id) if columns.id in row.values else str(len(ids) + 1)
+        if has_ids is None:
+            has_ids = columns.id in row.values
+        elif has_ids != (columns.id in row.values):
+            raise DataError(f"{path}, line {row.line}: some pairs have an {columns.id!r} and this one differs.")
+        pair = files.identifier(row, path, columns.id) if has_ids else str(len(ids) + 1)
         if pair in ids:
             raise DataError(f"{path}, line {row.line}: the id {pair!r} stands already in line {ids[pair]}.")
         ids[pair] = row.line

@@ -66,5 +66,5 @@ def _explain(path: Path, error: OSError) -> str:
         errno.ENOTDIR: "A part of that path is a file, not a folder.",
         errno.EEXIST: "A part of that path is a file, not a folder.",
         errno.ENAMETOOLONG: "The name is too long for this file system.",
-    }.get(error.errno or 0, error.strerror or str(error))
+    }.get(error.errno or 0, f"{error.strerror or error}.")
     return f"Can't write {path}.\n{advice} Results that were finished before are safe."

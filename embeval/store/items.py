@@ -10,7 +10,7 @@ import numpy as np
 
 from embeval.core.ir import NOTHING, Run, TieRule
 from embeval.core.records import ItemRecords
-from embeval.errors import StoreError
+from embeval.errors import DataError, StoreError
 
 _META = b"embeval"
 _ID, _CLUSTER, _SLICE = "id", "cluster", "slice."
@@ -36,18 +36,23 @@ def records_from_bytes(data: bytes) -> ItemRecords:
     names = [name for name in table.column_names if name not in (_ID, _CLUSTER) and not name.startswith(_SLICE)]
     try:
         return ItemRecords(
-            unit=meta["unit"],
-            ids=tuple(table[_ID].to_pylist()),
+            unit=str(meta["unit"]),
+            ids=_texts(table, _ID),
             columns={name: np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in names},
             slices={
-                name.removeprefix(_SLICE): tuple(table[name].to_pylist())
-                for name in table.column_names
-                if name.startswith(_SLICE)
+                name.removeprefix(_SLICE): _texts(table, name) for name in table.column_names if name.startswith(_SLICE)
             },
-            clusters=tuple(table[_CLUSTER].to_pylist()) if _CLUSTER in table.column_names else None,
+            clusters=_texts(table, _CLUSTER) if _CLUSTER in table.column_names else None,
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, TypeError) as error:
         raise StoreError(f"The item file doesn't hold item records ({error}).") from None
+
+
+def _texts(table: Any, name: str) -> tuple[str, ...]:
+    values = table[name].to_pylist()
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"column {name!r} must be text without gaps")
+    return tuple(values)
 
 
 def run_to_bytes(run: Run) -> bytes:
@@ -56,14 +61,18 @@ def run_to_bytes(run: Run) -> bytes:
 
     rows, places = np.nonzero(run.docs != NOTHING)
     docs = run.docs[rows, places]
-    # Only documents that were found: the dictionary of a million-document corpus would dwarf the ranking.
-    used, codes = np.unique(docs, return_inverse=True)
-    doc_names = pa.array([run.doc_ids[doc] for doc in used], pa.string())
+    # Only documents that were found, in the order in which they were: the dictionary of a million-document corpus
+    # would dwarf the ranking, and equal rankings must give equal bytes.
+    used, first, codes = np.unique(docs, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    place = np.empty(len(used), dtype=np.int32)
+    place[by_appearance] = np.arange(len(used), dtype=np.int32)
+    doc_names = pa.array([run.doc_ids[doc] for doc in used[by_appearance]], pa.string())
     query_names = pa.array(run.query_ids, pa.string())
     table = pa.table(
         {
             "query": pa.DictionaryArray.from_arrays(pa.array(rows.astype(np.int32)), query_names),
-            "doc": pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), doc_names),
+            "doc": pa.DictionaryArray.from_arrays(pa.array(place[codes]), doc_names),
             "score": pa.array(run.scores[rows, places], pa.float32()),
         }
     )
@@ -73,8 +82,14 @@ def run_to_bytes(run: Run) -> bytes:
 def run_from_bytes(data: bytes) -> Run:
     """The ranking that ``run_to_bytes`` wrote. Raises ``StoreError`` for anything else."""
     table, meta = _read(data, "run")
-    columns = (table[name].to_pylist() for name in ("query", "doc", "score"))
-    return Run.from_rows(zip(*columns, strict=True), ties=TieRule(meta["ties"]), query_ids=meta["queries"])
+    try:
+        queries, docs = _texts(table, "query"), _texts(table, "doc")
+        scores = table["score"].to_pylist()
+        return Run.from_rows(
+            zip(queries, docs, scores, strict=True), ties=TieRule(meta["ties"]), query_ids=meta["queries"]
+        )
+    except (KeyError, ValueError, TypeError, DataError) as error:
+        raise StoreError(f"The run file doesn't hold a ranking ({error}).") from None
 
 
 def _write(table: Any, meta: dict[str, Any]) -> bytes:
@@ -95,6 +110,8 @@ def _read(data: bytes, kind: str) -> tuple[Any, dict[str, Any]]:
         meta = json.loads((table.schema.metadata or {})[_META])
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise StoreError(f"Not a file of {kind} that embeval wrote ({error}).") from None
+    if not isinstance(meta, dict):
+        raise StoreError(f"Not a file of {kind} that embeval wrote (its description is {str(meta)[:80]}).")
     if meta.get("kind") != kind:
         raise StoreError(f"The file holds {meta.get('kind')}, not {kind}.")
     return table, meta

@@ -42,12 +42,17 @@ class Stored:
 
 
 def safe_name(name: str) -> str:
-    """A name as one part of a path: ``/`` becomes ``__``, anything unusual is percent-encoded, nothing is lost."""
-    encoded = quote(name.replace("/", "__"), safe="")
+    """A name as one part of a path; different names give different parts.
+
+    ``/`` becomes ``__``. Anything unusual is percent-encoded, and so is an underscore beside another one or beside a
+    ``/``, where it could be taken for one. A long name ends in its hash.
+    """
+    pieces = re.split(r"(/|_(?=[_/])|(?<=[_/])_)", name)
+    encoded = "".join({"/": "__", "_": "%5F"}.get(piece) or quote(piece, safe="", errors="strict") for piece in pieces)
     encoded = re.sub(r"^\.", "%2E", encoded).replace("~", "%7E")
     if len(encoded) > MAX_NAME:
         encoded = encoded[: MAX_NAME - 17] + "-" + hashlib.sha256(name.encode("utf-8")).hexdigest()[:16]
-    return encoded or "%00"
+    return encoded or "%empty"
 
 
 class ResultStore:
@@ -78,7 +83,11 @@ class ResultStore:
             result = replace(result, items=self._put_file(path.parent, items.records_to_bytes(records), "items"))
         if run is not None:
             result = replace(result, run=self._put_file(path.parent, items.run_to_bytes(run), "run"))
-        atomic.write(path, strict_json.dumps(border.dump(result)).encode("utf-8"))
+        try:
+            text = strict_json.dumps(border.dump(result))
+        except ValueError as error:
+            raise StoreError(f"Can't write {path}: the result doesn't fit strict JSON ({error}).") from None
+        atomic.write(path, text.encode("utf-8"))
         if result.status == "ok":
             try:
                 self.path(replace(result, status="error")).unlink(missing_ok=True)
@@ -95,7 +104,7 @@ class ResultStore:
         except ValueError as error:
             raise StoreError(f"{path}: not valid JSON ({error}).") from None
         version = value.get("schema_version") if isinstance(value, dict) else None
-        if version != SCHEMA_VERSION:
+        if type(version) is not int or version != SCHEMA_VERSION:
             raise StoreError(f"{path}: not a result of schema version {SCHEMA_VERSION} (found {version!r}).")
         try:
             return border.load(Result, value)

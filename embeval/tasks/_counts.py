@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from embeval.core.embeddings import Embeddings, TextCounts
 from embeval.core.protocols import Encoder
+from embeval.core.words import are, plural
 
 
 @dataclass
@@ -55,20 +56,21 @@ def warnings(
     """Sentences about what a reader of the numbers should know."""
     found = []
     for what, counts, alike in groups:
-        if counts.n_truncated:
+        of_all = f"of {counts.n_texts} {what}"
+        if n := counts.n_truncated:
             assert counts.tokens_kept is not None
             assert counts.tokens_lost is not None
             share = counts.tokens_lost / (counts.tokens_kept + counts.tokens_lost)
             found.append(
-                f"{counts.n_truncated} of {counts.n_texts} {what} were truncated to "
-                f"{encoder.info.max_seq_length} tokens: {counts.tokens_lost} tokens lost ({share:.1%})."
+                f"{n} {of_all} cut to {encoder.info.max_seq_length} tokens: "
+                f"{plural(counts.tokens_lost, 'token')} lost ({share:.1%})."
             )
         if alike.n:
-            found.append(f"{alike.n} truncated {what} look the same to the model as another of them.")
+            found.append(f"{alike.n} {of_all} look the same to the model as another one, once cut.")
         if counts.n_empty:
-            found.append(f"{counts.n_empty} of {counts.n_texts} {what} are empty.")
-        if counts.n_zero:
-            found.append(f"{counts.n_zero} of {counts.n_texts} {what} have an all-zero vector: cosine 0 with anything.")
+            found.append(f"{counts.n_empty} {of_all} {are(counts.n_empty)} empty.")
+        if n := counts.n_zero:
+            found.append(f"{n} {of_all} {'has' if n == 1 else 'have'} an all-zero vector: cosine 0 with anything.")
     if needs_prompts and encoder.info.prompts and not any(prompts_used):
         declared = ", ".join(sorted(encoder.info.prompts))
         found.append(f"The model declares prompts ({declared}), and this run used none.")

@@ -28,6 +28,7 @@ from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, Encoder, Metric, TaskRef
 from embeval.core.records import ItemRecords
 from embeval.core.specs import Role, TaskSpec
+from embeval.core.words import are, plural
 from embeval.data.beir import RetrievalData, Unreachable, load_beir
 from embeval.errors import ConfigError
 from embeval.metrics import ranking
@@ -128,23 +129,29 @@ def _warnings(
     counts: Mapping[str, int | None], data: RetrievalData, options: RetrievalOptions, k: int
 ) -> Sequence[str]:
     found = []
+
+    def queries(n: int, what: str) -> str:
+        return plural(n, f"{what} query".strip(), f"{what} queries".strip())
+
     if n := counts["queries_without_ranking"]:
-        effect = "count 0" if options.missing_queries == MissingQueries.ZERO else "are left out"
-        found.append(f"{n} judged queries have no ranking and {effect}.")
+        zero = "counts 0" if n == 1 else "count 0"
+        effect = zero if options.missing_queries == MissingQueries.ZERO else f"{are(n)} left out"
+        found.append(f"{queries(n, 'judged')} without a ranking {effect}.")
     if n := counts["queries_without_judgments"]:
-        found.append(f"{n} queries without judgments are left out.")
+        found.append(f"{queries(n, '')} without judgments {are(n)} left out.")
     if n := counts["queries_without_relevant"]:
-        effect = "count 0" if options.no_relevant == NoRelevant.ZERO else "are left out"
-        found.append(f"{n} queries have no relevant document and {effect}.")
+        zero = "counts 0" if n == 1 else "count 0"
+        effect = zero if options.no_relevant == NoRelevant.ZERO else f"{are(n)} left out"
+        found.append(f"{queries(n, '')} without a relevant document {effect}.")
     if n := counts[f"queries_tied_at_{k}"]:
-        found.append(f"{n} queries have a tie across rank {k}, decided by {options.ties.value}.")
+        found.append(f"{queries(n, '')} with a tie across rank {k}, decided by {options.ties.value}.")
     if n := counts["unreachable_relevant"]:
         ceiling = _recall_ceiling(data)
-        found.append(f"{n} relevant documents are not in the corpus, so recall can't exceed {ceiling:.4f}.")
+        found.append(f"{plural(n, 'relevant document')} not in the corpus, so recall can't exceed {ceiling:.4f}.")
     if options.self_match is None and (overlap := sum(query in data.doc_id_set for query in data.qrels.judged)):
+        ids = plural(overlap, "query id is also a document id", "query ids are also document ids")
         found.append(
-            f"{overlap} query ids are also document ids. If these queries are documents of the corpus, set "
-            "self_match: drop, else set self_match: keep."
+            f"{ids}. If these queries are documents of the corpus, set self_match: drop, else set self_match: keep."
         )
     return found
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,6 @@ CORPUS = '{"_id": "d1", "title": "", "text": "restore"}\n{"_id": "d2", "title": 
 QUERIES = '{"_id": "q1", "text": "restore"}\n{"_id": "q2", "text": "rotate"}\n'
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n"
 STS = ("run", "-m", "hashing", "-t", "sts:pairs.jsonl")
-GOLDEN = ("run", "-m", "hashing", "-t", "golden")
 FINE = ("run", "-m", "hashing", "-t", "demo-pairs")
 
 
@@ -33,6 +33,18 @@ class Case:
     """What stderr must hold."""
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     """Files in the folder in which the command is run."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A task whose data is broken."""
+
+    task: str
+    """As it is given to -t, its path relative to a folder of its own."""
+    says: tuple[str, ...]
+    """What the message must hold; paths start at that folder."""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    """Files in it."""
 
 
 def jsonl(*rows: Mapping[str, object] | str) -> str:
@@ -51,124 +63,111 @@ def pairs(*rows: Mapping[str, object] | str) -> dict[str, str | bytes]:
     return {"pairs.jsonl": jsonl(*rows)}
 
 
-DATA = {
-    "missing column": Case(
-        3,
-        STS,
+DATA: dict[str, Broken] = {
+    "missing column": Broken(
+        "sts:pairs.jsonl",
         ("pairs.jsonl, line 1", "no column 'score'", "Columns: 'sentence1', 'sentence2'"),
         pairs({"sentence1": "a", "sentence2": "b"}),
     ),
-    "missing column of a tsv": Case(
-        3,
-        GOLDEN,
+    "missing column of a tsv": Broken(
+        "golden",
         ("golden/qrels/test.tsv, line 2", "no column 'query-id'", "Columns: 'query', 'doc', 'grade'"),
         golden(qrels="query\tdoc\tgrade\nq1\td1\t1\n"),
     ),
-    "bad JSON": Case(3, STS, ("pairs.jsonl, line 3: not valid JSON",), pairs(PAIR, PAIR, '{"sentence1": ')),
-    "bad JSON in a corpus": Case(
-        3, GOLDEN, ("golden/corpus.jsonl, line 3: not valid JSON",), golden(corpus=CORPUS + "{]\n")
+    "bad JSON": Broken(
+        "sts:pairs.jsonl", ("pairs.jsonl, line 3: not valid JSON",), pairs(PAIR, PAIR, '{"sentence1": ')
     ),
-    "no object": Case(3, STS, ("pairs.jsonl, line 2: a JSON object is needed, not list",), pairs(PAIR, "[1]")),
-    "NaN": Case(3, STS, ("pairs.jsonl, line 1", "NaN"), pairs(PAIR | {"score": float("nan")})),
-    "duplicate pairs": Case(
-        3,
-        STS,
+    "bad JSON in a corpus": Broken(
+        "golden", ("golden/corpus.jsonl, line 3: not valid JSON",), golden(corpus=CORPUS + "{]\n")
+    ),
+    "no object": Broken(
+        "sts:pairs.jsonl", ("pairs.jsonl, line 2: a JSON object is needed, not list",), pairs(PAIR, "[1]")
+    ),
+    "NaN": Broken("sts:pairs.jsonl", ("pairs.jsonl, line 1", "NaN"), pairs(PAIR | {"score": float("nan")})),
+    "duplicate pairs": Broken(
+        "sts:pairs.jsonl",
         ("pairs.jsonl, line 3: the id 'x' stands already in line 1",),
         pairs({**PAIR, "id": "x"}, {**PAIR, "id": "y"}, {**PAIR, "id": "x"}),
     ),
-    "duplicate documents": Case(
-        3, GOLDEN, ("golden/corpus.jsonl, line 3: the id 'd1' appears twice",), golden(corpus=CORPUS + CORPUS)
+    "duplicate documents": Broken(
+        "golden", ("golden/corpus.jsonl, line 3: the id 'd1' appears twice",), golden(corpus=CORPUS + CORPUS)
     ),
-    "duplicate judgments": Case(
-        3,
-        GOLDEN,
+    "duplicate judgments": Broken(
+        "golden",
         ("golden/qrels/test.tsv, line 4: query 'q1', document 'd1' is judged twice",),
         golden(qrels=QRELS + "q1\td1\t2\n"),
     ),
-    "judged query that is not there": Case(
-        3,
-        GOLDEN,
+    "judged query that is not there": Broken(
+        "golden",
         ("golden/qrels/test.tsv, line 4", "not in the queries file: 'q9'"),
         golden(qrels=QRELS + "q9\td1\t1\n"),
     ),
-    "judged document that is not there": Case(
-        3,
-        GOLDEN,
+    "judged document that is not there": Broken(
+        "golden",
         ("golden/qrels/test.tsv", "'d9' of query 'q1'", "not in the corpus", "unreachable: keep"),
         golden(qrels=QRELS + "q1\td9\t1\n"),
     ),
-    "score in words": Case(
-        3, STS, ("pairs.jsonl, line 2: 'score' must be a number, not 'high'",), pairs(PAIR, {**PAIR, "score": "high"})
+    "score in words": Broken(
+        "sts:pairs.jsonl",
+        ("pairs.jsonl, line 2: 'score' must be a number, not 'high'",),
+        pairs(PAIR, {**PAIR, "score": "high"}),
     ),
-    "score in words in a csv": Case(
-        3,
-        ("run", "-m", "hashing", "-t", "sts:pairs.csv"),
+    "score in words in a csv": Broken(
+        "sts:pairs.csv",
         ("pairs.csv, line 2: 'score' must be a number, not 'high'",),
         {"pairs.csv": "sentence1,sentence2,score\na,b,high\n"},
     ),
-    "half a grade": Case(
-        3,
-        GOLDEN,
+    "half a grade": Broken(
+        "golden",
         ("golden/qrels/test.tsv, line 2: relevance must be a whole number, not '0.5'",),
         golden(qrels="query-id\tcorpus-id\tscore\nq1\td1\t0.5\n"),
     ),
-    "endless score": Case(
-        3, STS, ("pairs.jsonl, line 1: 'score' must be a finite number",), pairs({**PAIR, "score": "inf"})
+    "endless score": Broken(
+        "sts:pairs.jsonl", ("pairs.jsonl, line 1: 'score' must be a finite number",), pairs({**PAIR, "score": "inf"})
     ),
-    "number for a text": Case(
-        3, STS, ("pairs.jsonl, line 1: 'sentence2' must be text, not 5",), pairs({**PAIR, "sentence2": 5})
+    "number for a text": Broken(
+        "sts:pairs.jsonl", ("pairs.jsonl, line 1: 'sentence2' must be text, not 5",), pairs({**PAIR, "sentence2": 5})
     ),
-    "empty file": Case(3, STS, ("pairs.jsonl: the file holds no rows",), {"pairs.jsonl": ""}),
-    "blank lines": Case(3, STS, ("pairs.jsonl: the file holds no rows",), {"pairs.jsonl": "\n \n"}),
-    "empty corpus": Case(3, GOLDEN, ("golden/corpus.jsonl: the file holds no rows",), golden(corpus="\n")),
-    "header only": Case(
-        3,
-        GOLDEN,
+    "empty file": Broken("sts:pairs.jsonl", ("pairs.jsonl: the file holds no rows",), {"pairs.jsonl": ""}),
+    "blank lines": Broken("sts:pairs.jsonl", ("pairs.jsonl: the file holds no rows",), {"pairs.jsonl": "\n \n"}),
+    "empty corpus": Broken("golden", ("golden/corpus.jsonl: the file holds no rows",), golden(corpus="\n")),
+    "header only": Broken(
+        "golden",
         ("golden/qrels/test.tsv: the file holds no rows",),
         golden(qrels="query-id\tcorpus-id\tscore\n"),
     ),
-    "no queries file": Case(
-        3, GOLDEN, ("golden: there is no queries.jsonl or queries.jsonl.gz in this folder",), golden(queries="")
+    "no queries file": Broken(
+        "golden", ("golden: there is no queries.jsonl or queries.jsonl.gz in this folder",), golden(queries="")
     ),
-    "no such split": Case(
-        3,
-        ("run", "-m", "hashing", "-t", "golden,split=dev"),
+    "no such split": Broken(
+        "golden,split=dev",
         ("golden/qrels/dev.tsv: no such file, so there is no split 'dev'", "Splits there: test"),
         golden(),
     ),
-    "no such file": Case(3, STS, ("pairs.jsonl: no such file",)),
-    "a folder for a file": Case(
-        3, ("run", "-m", "hashing", "-t", "sts:golden"), ("golden", "unknown kind of file", ".jsonl"), golden()
-    ),
-    "an ending that nobody knows": Case(
-        3,
-        ("run", "-m", "hashing", "-t", "sts:pairs.txt"),
+    "no such file": Broken("sts:pairs.jsonl", ("pairs.jsonl: no such file",)),
+    "a folder for a file": Broken("sts:golden", ("golden", "unknown kind of file", ".jsonl"), golden()),
+    "an ending that nobody knows": Broken(
+        "sts:pairs.txt",
         ("pairs.txt: unknown kind of file", ".jsonl, .csv, .tsv or .parquet"),
         {"pairs.txt": "a b 1\n"},
     ),
-    "not UTF-8": Case(3, STS, ("pairs.jsonl: not UTF-8 text",), {"pairs.jsonl": b'{"sentence1": "\xff"}\n'}),
-    "half a gzip file": Case(
-        3,
-        ("run", "-m", "hashing", "-t", "sts:pairs.jsonl.gz"),
+    "not UTF-8": Broken(
+        "sts:pairs.jsonl", ("pairs.jsonl: not UTF-8 text",), {"pairs.jsonl": b'{"sentence1": "\xff"}\n'}
+    ),
+    "half a gzip file": Broken(
+        "sts:pairs.jsonl.gz",
         ("pairs.jsonl.gz: not a whole gzip file",),
         {"pairs.jsonl.gz": gzip.compress(jsonl(*[PAIR] * 50).encode())[:-10]},
     ),
-    "no parquet": Case(
-        3,
-        ("run", "-m", "hashing", "-t", "sts:pairs.parquet"),
+    "no parquet": Broken(
+        "sts:pairs.parquet",
         ("pairs.parquet: not a readable parquet file",),
         {"pairs.parquet": b"PAR1 no PAR1"},
     ),
-    "a field too many": Case(
-        3,
-        ("run", "-m", "hashing", "-t", "sts:pairs.csv"),
+    "a field too many": Broken(
+        "sts:pairs.csv",
         ("pairs.csv, line 2: 4 fields, but the header has 3",),
         {"pairs.csv": "sentence1,sentence2,score\na,b,1,2\n"},
-    ),
-    "data of the catalogue that is not there": Case(
-        3,
-        ("run", "-m", "hashing", "-t", "STS12", "--data", "none"),
-        ("none/sts/STS12/test.jsonl.gz: no such file",),
     ),
 }
 """Found while a step runs: recorded, exit code 3."""
@@ -322,12 +321,17 @@ PARSER = {
 """Found by the parser of the command line."""
 
 
-def attempt(case: Case, folder: Path) -> Done:
-    """The command in a folder with its files."""
-    for name, content in case.files.items():
+def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Files below a folder."""
+    for name, content in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def attempt(case: Case, folder: Path) -> Done:
+    """The command in a folder with its files."""
+    write(folder, case.files)
     quiet = ["--quiet"] if case.words[0] == "run" else []
     return embeval(*case.words, *quiet, cwd=folder)
 
@@ -350,15 +354,65 @@ def files_below(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
+@dataclass(frozen=True)
+class Attempts:
+    """All broken tasks in one run."""
+
+    folder: Path
+    done: Done
+    steps: Mapping[str, Any]
+    """Name of the case -> what became of its step."""
+
+
+@pytest.fixture(scope="module")
+def attempts(tmp_path_factory: pytest.TempPathFactory) -> Attempts:
+    """One process instead of thirty; each case has a folder and a task name of its own, and a good task comes last."""
+    folder = tmp_path_factory.mktemp("bad")
+    write(folder, pairs(PAIR, PAIR, PAIR))
+    words = []
+    for number, case in enumerate(DATA.values()):
+        write(folder / str(number), case.files)
+        kind, colon, path = case.task.rpartition(":")
+        words += ["-t", f"{kind}{colon}{number}/{path},name=case-{number}"]
+    done = embeval("run", "-m", "hashing", *words, "-t", "sts:pairs.jsonl", "--json", "--quiet", cwd=folder)
+    steps = dict(zip([*DATA, "good"], done.json["steps"], strict=True))
+    return Attempts(folder, done, steps)
+
+
 @pytest.mark.parametrize("name", list(DATA))
-def test_bad_data(tmp_path: Path, name: str) -> None:
-    """Exit code 3, a message with file and line; the record of the failure is all that is written."""
-    case = DATA[name]
-    done = attempt(case, tmp_path)
-    explains(done, case)
-    assert files_below(tmp_path / "results") == [f"{'dev' if 'split=dev' in case.words[-1] else 'test'}.all.error.json"]
-    (record,) = (tmp_path / "results").rglob("*.json")
-    assert f"Failed: {json.loads(record.read_bytes())['error']['message']}\n" == done.err
+def test_bad_data(attempts: Attempts, name: str) -> None:
+    """A message with file and line, on stderr and as the record of the failure, which is all that is written."""
+    number, case = list(DATA).index(name), DATA[name]
+    step = attempts.steps[name]
+    assert (step["status"], step["files"]) == ("failed", [])
+    assert step["error"]["type"] == "DataError"
+    message = step["error"]["message"]
+    for part in case.says:
+        assert part in message.replace(f"{number}/", "")
+    assert len(message.splitlines()) <= 2
+    assert f"Failed: {message}\n" in attempts.done.err
+    (folder,) = (attempts.folder / "results").glob(f"*/*/*/case-{number}")
+    (record,) = folder.iterdir()
+    assert record.name == f"{'dev' if 'split=dev' in case.task else 'test'}.all.error.json"
+    assert json.loads(record.read_bytes())["error"] == step["error"]
+
+
+def test_bad_data_costs_nothing_but_its_own_step(attempts: Attempts) -> None:
+    """The task after thirty broken ones is evaluated; stderr holds nothing but messages, and the exit code is 3."""
+    assert attempts.done.code == 3
+    assert attempts.steps["good"]["status"] == "done"
+    assert "Traceback" not in attempts.done.err
+    messages = [step["error"]["message"] for name, step in attempts.steps.items() if name != "good"]
+    assert attempts.done.err == "".join(f"Failed: {message}\n" for message in messages)
+
+
+def test_data_of_the_catalogue_that_is_not_there(tmp_path: Path) -> None:
+    """The path that was looked for, one line, exit code 3, and a record of the failure."""
+    words = ("run", "-m", "hashing", "-t", "STS12", "--data", "none")
+    done = attempt(Case(3, words, ()), tmp_path)
+    assert (done.code, done.out) == (3, "")
+    assert done.err == "Failed: none/sts/STS12/test.jsonl.gz: no such file.\n"
+    assert files_below(tmp_path) == ["test.all.error.json"]
 
 
 @pytest.mark.parametrize("name", list(EARLY))

@@ -93,7 +93,7 @@ class TestF1ConstantScorer:
         docs = [f"d{number:02}" for number in range(12)]
         scored = score({"q": dict.fromkeys(docs, 0.5)}, data_for({"q": {"d00": 1}}, docs))
         assert scored.counts["queries_tied_at_10"] == 1
-        assert "1 queries have a tie across rank 10, decided by doc_id_desc." in scored.warnings
+        assert "1 query with a tie across rank 10, decided by doc_id_desc." in scored.warnings
 
 
 class TestF2IdEqualToTheQuery:
@@ -109,7 +109,7 @@ class TestF2IdEqualToTheQuery:
         found = searched(data, self.TABLE)
         for records, warnings in ((scored.records, scored.warnings), (found.records, found.warnings)):
             assert means(records, "recall_at_3", "ndcg_at_3") == [1.0, 1.0]
-            assert any("1 query ids are also document ids" in warning for warning in warnings)
+            assert any("1 query id is also a document id" in warning for warning in warnings)
 
     def test_dropped_when_asked_for(self) -> None:
         """recall@3 2/3 and nDCG@3 0.76536 (pytrec_eval) both ways, and no warning."""
@@ -150,7 +150,7 @@ class TestF3EmptyJudgments:
         scored = score(self.RUN, data_for(self.QRELS, ["d1", "d2", "d3"]), no_relevant="skip")
         assert scored.records.ids == ("q1",)
         assert means(scored.records, "ndcg_at_10") == [1.0]
-        assert "1 queries have no relevant document and are left out." in scored.warnings
+        assert "1 query without a relevant document is left out." in scored.warnings
 
 
 class TestF4UnreachableDocuments:
@@ -167,7 +167,7 @@ class TestF4UnreachableDocuments:
 
     def test_refused_by_name_before_anything_is_encoded(self, folder: Path) -> None:
         """The message names the document and the query."""
-        with pytest.raises(DataError, match=r"1 relevant documents are not in the corpus.*'ghost' of query 'q1'"):
+        with pytest.raises(DataError, match=r"line 3: 1 relevant document not in the corpus.*'ghost' of query 'q1'"):
             load_beir(folder)
 
     def test_kept_by_choice_under_a_stated_ceiling(self, folder: Path) -> None:
@@ -175,7 +175,7 @@ class TestF4UnreachableDocuments:
         data = load_beir(folder, unreachable="keep")  # type: ignore[arg-type]
         found = searched(data, {"q1": [1.0], "d1": [2.0], "d2": [1.0]}, unreachable="keep")
         assert means(found.records, "recall_at_10", "ndcg_at_10") == [0.5, 0.61315]
-        expected = "1 relevant documents are not in the corpus, so recall can't exceed 0.5000."
+        expected = "1 relevant document not in the corpus, so recall can't exceed 0.5000."
         assert expected in found.warnings
 
 
@@ -189,7 +189,7 @@ class TestF5MissingQueries:
         scored = score({"q1": {"d1": 1.0}}, data_for(self.QRELS, ["d1", "d2"]))
         assert means(scored.records, "ndcg_at_10") == [0.5]
         assert scored.counts["queries_without_ranking"] == 1
-        assert "1 judged queries have no ranking and count 0." in scored.warnings
+        assert "1 judged query without a ranking counts 0." in scored.warnings
 
     def test_an_unjudged_query_of_the_run_is_left_out(self) -> None:
         """q9 changes nothing and is counted."""
@@ -201,7 +201,7 @@ class TestF5MissingQueries:
         """As pytrec_eval and mteb do: mean 1.0 over one query, and the result says so."""
         scored = score({"q1": {"d1": 1.0}}, data_for(self.QRELS, ["d1", "d2"]), missing_queries="skip")
         assert means(scored.records, "ndcg_at_10") == [1.0]
-        assert "1 judged queries have no ranking and are left out." in scored.warnings
+        assert "1 judged query without a ranking is left out." in scored.warnings
 
 
 class TestF6AveragePrecision:
@@ -387,8 +387,8 @@ class TestF14Truncation:
         assert found.counts["documents_tokens_lost"] == (406 - 14) + (405 - 14)
         assert found.counts["documents_tokens_kept"] == 32
         warnings = " ".join(found.warnings)
-        assert "2 of 2 documents were truncated to 16 tokens: 783 tokens lost (96.1%)." in warnings
-        assert "2 truncated documents look the same to the model as another of them." in warnings
+        assert "2 of 2 documents cut to 16 tokens: 783 tokens lost (96.1%)." in warnings
+        assert "2 of 2 documents look the same to the model as another one, once cut." in warnings
 
 
 def test_g3_a_text_alone_and_among_many(tiny_model: Path) -> None:

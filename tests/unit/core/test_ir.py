@@ -227,7 +227,9 @@ def test_rank_orders_by_score_then_key() -> None:
 @pytest.mark.parametrize("grade", [True, False, 1.0, 1.5, "1", None, np.float64(1.0), np.bool_(True)])
 def test_a_relevance_that_is_no_whole_number_is_refused(grade: Any) -> None:
     """Query, document and what was found are named."""
-    with pytest.raises(DataError, match=r"relevance of query 'q', document 'd' must be a whole number, not") as caught:
+    with pytest.raises(
+        DataError, match=r"relevance of query 'q', document 'd' must be a whole number up to 1000, not"
+    ) as caught:
         Qrels({"p": {"d": 1}, "q": {"d": grade}})
     assert repr(grade) in str(caught.value)
 

@@ -332,7 +332,7 @@ def test_fields_of_one_file(folder: Path, file: str, change: dict[str, Any], wor
         (b"", "", "no rows"),
         (b'{"_id": "d1", "text": "x"}\n{"_id": \n', ", line 2", "not valid JSON"),
         (b'{"_id": "d1", "text": NaN}\n', ", line 1", "NaN"),
-        (b'{"_id": "d1", "text": "\xe9"}\n', "", "not UTF-8"),
+        (b'{"_id": "d1", "text": "\xe9"}\n', ", line 1", "not UTF-8"),
     ],
     ids=["empty", "broken", "NaN", "latin-1"],
 )
@@ -354,7 +354,7 @@ def test_gzip_files_that_are_cut_off(folder: Path, file: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "line", "words"),
     [
-        (["q1\td1\t1.5"], 2, "relevance must be a whole number, not '1.5'"),
+        (["q1\td1\t1.5"], 2, "relevance must be a whole number up to 1000, not '1.5'"),
         (["q1\td1\t1", "q1\td2\thigh"], 3, "'score' must be a number, not 'high'"),
         (["q1\td1\t"], 2, "'score' must be a number, not ''"),
         (["q1\td1\tnan"], 2, "'score' must be a finite number, not 'nan'"),
@@ -370,7 +370,7 @@ def test_gzip_files_that_are_cut_off(folder: Path, file: str) -> None:
         (["q1 d1 1"], 2, "1 fields, but the header has 3"),
         (["q1\t0\td1\t1"], 2, "4 fields, but the header has 3"),
         (["q1\td1\t1", "q9\td1\t1", "q9\td2\t1"], 3, "'q9'"),
-        (["q1\td1\t1", "q9\td1\t0", "q8\td2\t1"], 3, "2 judged queries are not in the queries file: 'q9', 'q8'"),
+        (["q1\td1\t1", "q9\td1\t0", "q8\td2\t1"], 3, "2 judged queries not in the queries file: 'q9', 'q8'"),
         (["q1\td1\t1", "q2\td9\t1"], 3, "'d9' of query 'q2'"),
         (["q1\td8\t0", "q1\td1\t1", "q1\td9\t1", "q1\td7\t2"], 4, "'d9', 'd7' of query 'q1'"),
     ],
@@ -402,14 +402,14 @@ def test_broken_headers(folder: Path, content: str, place: str, words: str) -> N
 def test_many_dangling_ids_are_counted_and_cut(folder: Path) -> None:
     """Five are shown, the rest is a number: documents by how many different ones, queries likewise."""
     path = write_qrels(folder, *(f"x{number}\td1\t1" for number in range(9)))
-    message = refused(folder, "/qrels/test.tsv, line 2", "9 judged queries are not in the queries file")
+    message = refused(folder, "/qrels/test.tsv, line 2", "9 judged queries not in the queries file")
     assert message.endswith("'x0', 'x1', 'x2', 'x3', 'x4' and 4 more.")
     lines = [f"q1\ty{number}\t1" for number in range(7)] + ["q2\ty0\t1", "q2\tz\t2", "q2\tzz\t0"]
     write_qrels(folder, *lines)
     with pytest.raises(DataError) as caught:
         load_beir(folder)
     assert str(caught.value).startswith(str(path))
-    assert "8 relevant documents are not in the corpus" in str(caught.value)
+    assert "8 relevant documents not in the corpus" in str(caught.value)
     assert "'y0', 'y1', 'y2', 'y3', 'y4' and 2 more of query 'q1', and others in 1 more queries" in str(caught.value)
     assert "unreachable: keep" in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 3

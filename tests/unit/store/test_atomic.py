@@ -52,11 +52,9 @@ def test_data_is_on_disk_before_the_name_points_to_it(tmp_path: Path, monkeypatc
     fsync, replace = os.fsync, Path.replace
 
     def watched_fsync(descriptor: int) -> None:
-        target = Path(f"/proc/self/fd/{descriptor}").readlink() if sys.platform == "linux" else None
-        if target == tmp_path:
-            steps.append("sync folder")
-        else:
-            steps.append(f"sync {os.fstat(descriptor).st_size} bytes")
+        status = os.fstat(descriptor)
+        folder = status.st_ino == tmp_path.stat().st_ino
+        steps.append("sync folder" if folder else f"sync {status.st_size} bytes")
         fsync(descriptor)
 
     def watched_replace(self: Path, target: Path) -> Path:

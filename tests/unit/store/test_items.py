@@ -106,13 +106,9 @@ def test_without_slices_and_clusters_there_are_none(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("name", ["id", "cluster", "slice.kind"])
 def test_a_column_is_never_lost_to_its_name(name: str) -> None:
-    """A metric column called like one of the file's own is refused or read back, not dropped or mixed up."""
-    records = ItemRecords(unit="pair", ids=("a", "b"), columns={name: np.array([1.0, 2.0])})
-    try:
-        data = items.records_to_bytes(records)
-    except (StoreError, ValueError):
-        return
-    assert same(items.records_from_bytes(data), records)
+    """A metric column called like one of the file's own is refused, not dropped or mixed up."""
+    with pytest.raises(ValueError, match=f"a column can't be called '{name}'"):
+        ItemRecords(unit="pair", ids=("a", "b"), columns={name: np.array([1.0, 2.0])})
 
 
 WRITE = """

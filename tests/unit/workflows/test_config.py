@@ -325,7 +325,11 @@ def test_unknown_keys_with_nothing_near_list_what_is_known(tmp_path: Path) -> No
         ("tasks:\n  - type: retrieval\n    data: x\n    depth: '5'\n", 4, ["depth", "'5'"]),
         ("tasks:\n  - type: retrieval\n    data: x\n    ties: random\n", 4, ["ties", "'random'", "'doc_id_desc'"]),
         ("tasks:\n  - type: retrieval\n    data: x\n    depth: 5\n", 4, ["depth 5 is less"]),
-        ("tasks:\n  - type: retrieval\n    data: x\n    main_score: bleu\n", 4, ["'bleu' is not a ranking metric"]),
+        (
+            "tasks:\n  - type: retrieval\n    data: x\n    main_score: bleu\n",
+            4,
+            ["'bleu' is not a metric of retrieval"],
+        ),
         ("tasks:\n  - demo-docs\n  - name: nothing\n", 3, ["tasks[1]", "Unknown task 'nothing'"]),
         ("tasks:\n  - demo-docs\n\n  - demo-dcs\n", 4, ["tasks[1]", "Did you mean 'demo-docs'"]),
         ("tasks:\n  - demo-docs\n  - demo-docs\n", 3, ["Two tasks are called 'demo-docs'"]),

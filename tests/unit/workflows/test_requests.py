@@ -224,7 +224,7 @@ def test_paths_start_at_the_root(root: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("demo-docs,ties=random", ConfigError, "ties: .*'doc_id_desc'.* not 'random'"),
         ("demo-docs,index=flet", UnknownNameError, "'flet'. Did you mean 'flat'"),
         ("demo-docs,depth=5", ConfigError, "depth 5 is less than the cut-off of the main score 'ndcg_at_10'"),
-        ("demo-docs,main_score=cosine_spearman", ConfigError, "'cosine_spearman' is not a ranking metric"),
+        ("demo-docs,main_score=cosine_spearman", ConfigError, "'cosine_spearman' is not a metric of retrieval"),
         ("sts:pairs.jsonl,main_score=ndcg_at_10", UsageError, "'ndcg_at_10'"),
         ("sts:pairs.jsonl,main_score=spearman", UsageError, "'cosine_spearman'"),
         ("sts:pairs.jsonl,version=two", ConfigError, "version: .* not 'two'"),
