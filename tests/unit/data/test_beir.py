@@ -410,6 +410,6 @@ def test_many_dangling_ids_are_counted_and_cut(folder: Path) -> None:
         load_beir(folder)
     assert str(caught.value).startswith(str(path))
     assert "8 relevant documents not in the corpus" in str(caught.value)
-    assert "'y0', 'y1', 'y2', 'y3', 'y4' and 2 more of query 'q1', and others in 1 more queries" in str(caught.value)
+    assert "'y0', 'y1', 'y2', 'y3', 'y4' and 2 more of query 'q1', and others of 1 more query" in str(caught.value)
     assert "unreachable: keep" in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 3
