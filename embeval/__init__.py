@@ -1,6 +1,7 @@
 """embeval: embedding-quality evaluation that a release decision can rest on.
 
-Importing this package loads none of the heavy libraries; each name below is imported when it is first used.
+Importing this package loads none of the heavy libraries; each name below is imported when it is first used. More is
+in ``embeval.api``, whose functions carry the names of the folders that do the work.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embeval.api import evaluate as evaluate
-    from embeval.api import leaderboard as leaderboard
     from embeval.api import load_encoder as load_encoder
     from embeval.core.result import MetricValue as MetricValue
     from embeval.core.result import Result as Result
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _HOME = {
     "evaluate": "embeval.api",
-    "leaderboard": "embeval.api",
     "load_encoder": "embeval.api",
     "MetricValue": "embeval.core.result",
     "Result": "embeval.core.result",

@@ -39,12 +39,13 @@ class Registry(Generic[T]):
     def _plugins(self) -> dict[str, EntryPoint]:
         found: dict[str, EntryPoint] = {}
         for point in entry_points(group=self.group):
-            if point.name in self._builtin or point.name in found:
+            name = point.name.replace("-", "_")
+            if name in self._builtin or name in found:
                 raise EvaluationError(
                     f"Two packages offer the {self.kind} {point.name!r}; one comes from {point.value!r}. "
                     "Uninstall one of them."
                 )
-            found[point.name] = point
+            found[name] = point
         return found
 
     def names(self) -> tuple[str, ...]:
@@ -56,8 +57,8 @@ class Registry(Generic[T]):
         wanted = name.replace("-", "_")
         if wanted in self._builtin:
             part: Any = getattr(importlib.import_module(f"{self.package}.{wanted}"), self.attribute)
-        elif name in self._plugins:
-            part = self._plugins[name].load()
+        elif wanted in self._plugins:
+            part = self._plugins[wanted].load()
         else:
             raise UnknownNameError(self.kind, name, self.names())
         return part  # type: ignore[no-any-return]  # the attribute's type is the folder's contract

@@ -7,8 +7,10 @@ def complete_task(incomplete: str) -> list[str]:
     """Catalogue names that begin like what was typed."""
     from embeval.tasks import catalog
 
-    names = [spec.name for spec in catalog.specs()]
-    return [name for name in names if name.casefold().startswith(incomplete.casefold())]
+    # What was typed stays as it is, since shells drop a completion that doesn't begin with it; the catalogue doesn't
+    # mind upper and lower case.
+    names = [spec.name for spec in catalog.specs() if spec.name.casefold().startswith(incomplete.casefold())]
+    return [incomplete + name[len(incomplete) :] for name in names]
 
 
 def complete_model(incomplete: str) -> list[str]:

@@ -97,17 +97,27 @@ def note(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def error(problem: Exception, code: ExitCode) -> None:
-    """An error on stderr, and with --json on stdout as well."""
+def error(problem: BaseException, code: ExitCode) -> ExitCode:
+    """An error on stderr, with --json on stdout as well, with --debug after its traceback. Gives the code back."""
     message = str(problem) or type(problem).__name__
     if code is ExitCode.INTERNAL:
         message = (
             f"A fault in embeval: {type(problem).__name__}: {message.splitlines()[0]}\n"
             "Run again with --debug for the traceback, and please report it."
         )
-    print(f"Error: {message}", file=sys.stderr, flush=True)
+    traceback(problem)
+    error_line(message if code is ExitCode.INTERRUPTED else f"Error: {message}")
     if settings.json:
         out_json({"error": {"type": type(problem).__name__, "message": message, "exit_code": int(code)}})
+    return code
+
+
+def traceback(problem: BaseException) -> None:
+    """The traceback of an error on stderr, with --debug only."""
+    if settings.debug:
+        import traceback as library
+
+        library.print_exception(problem)
 
 
 def progress() -> Progress:

@@ -55,11 +55,11 @@ def show(
 
         metrics.get(metric)
     board = api.leaderboard(results or "results", metric=metric, task=task)
+    if not board.rows and not board.failures:
+        raise StoreError(f"There are no results to show in {results or 'results'}. 'embeval run' writes them.")
     if json:
         _state.out_json(board.to_json())
         return
-    if not board.rows and not board.failures:
-        raise StoreError(f"There are no results to show in {results or 'results'}. 'embeval run' writes them.")
     if format is Format.MARKDOWN:
         _state.out_text(markdown(board))
         return

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from embeval.cli import _state
-from embeval.errors import EmbevalError, ExitCode
+from embeval.errors import EmbevalError, EvaluationError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -37,12 +37,14 @@ VERBS: dict[str, str] = {
 class _Verbs(TyperGroup):
     """A group that imports a verb only when it is called."""
 
-    def list_commands(self, ctx: Context) -> list[str]:
-        return list(VERBS)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Stand-ins that know their help and nothing else: enough for the overview and for "did you mean".
+        self.commands = {name: TyperCommand(name, help=text) for name, text in VERBS.items()}
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Any:
-        """A stand-in that knows its help and nothing else: enough for the overview and for "did you mean"."""
-        return TyperCommand(cmd_name, help=VERBS[cmd_name]) if cmd_name in VERBS else None
+    def list_commands(self, ctx: Context) -> list[str]:
+        """In the order of the table, which is that of a first visit."""
+        return list(VERBS)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
         """The real command, once it is clear which one is called."""
@@ -50,35 +52,18 @@ class _Verbs(TyperGroup):
         return name, found if name is None else _load(name), rest
 
     def invoke(self, ctx: Context) -> Any:
+        """Runs the verb; a reader of a pipe that has seen enough (``| head``) is no error."""
         try:
             return super().invoke(ctx)
-        except EmbevalError as error:
-            _fail(error, error.exit_code)
-        except KeyboardInterrupt:
-            _state.note("Interrupted. Finished results are stored; the same command goes on where this one stopped.")
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
-        except BrokenPipeError:  # the reader of a pipe has seen enough, as in "embeval results list | head"
+        except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(ExitCode.OK) from None
-        except MemoryError:
-            _fail(EmbevalError("Out of memory. Try a smaller runtime.batch_tokens."), ExitCode.CANNOT_EVALUATE)
-        except (typer.TyperException, typer.Exit, typer.Abort):
-            raise
-        except Exception as error:
-            _fail(error, ExitCode.INTERNAL)
 
 
 def _load(name: str) -> Any:
     command = typer.main.get_command(import_module(f"embeval.cli.{name}").app)
     command.name = name
     return command
-
-
-def _fail(error: Exception, code: ExitCode) -> None:
-    _state.error(error, code)
-    if _state.settings.debug:
-        raise error
-    raise typer.Exit(code)
 
 
 def _show_version(wanted: bool) -> None:
@@ -110,4 +95,36 @@ def _root(
 
 def main() -> None:
     """The entry point of the ``embeval`` command."""
-    app(prog_name="embeval")
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        code = typer.main.get_command(app).main(prog_name="embeval", standalone_mode=False)
+    except typer.TyperException as error:
+        return _refused(error)
+    except EmbevalError as error:
+        return _state.error(error, error.exit_code)
+    except MemoryError:
+        return _state.error(EvaluationError("Out of memory. Try a smaller --batch-tokens."), ExitCode.CANNOT_EVALUATE)
+    except Exception as error:
+        return _state.error(error, ExitCode.INTERNAL)
+    if code == ExitCode.INTERRUPTED:  # typer has turned Ctrl-C into this code
+        text = "Interrupted. Finished results are stored; the same command goes on where this one stopped."
+        return _state.error(KeyboardInterrupt(text), ExitCode.INTERRUPTED)
+    return code if isinstance(code, int) else ExitCode.OK
+
+
+def _refused(error: typer.TyperException) -> int:
+    """What the parser of the command line doesn't take, in two lines and with the word that it stumbled over."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if not message:  # called without a verb: the parser has shown the help
+        return ExitCode.USAGE
+    cause: Any = error.__cause__
+    if hasattr(cause, "errors") and (details := cause.errors()):
+        message += f", not {details[0]['input']!r}"
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "embeval"
+    if "--json" in sys.argv:  # the parser stopped before it could act on the option
+        _state.settings.json = True
+    return _state.error(UsageError(f"{message}.\nSee '{path} --help'."), ExitCode.USAGE)

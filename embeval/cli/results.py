@@ -66,8 +66,10 @@ def show(
         if not found:
             raise StoreError(f"No stored result has {which!r} in its path. 'embeval results list' shows them.")
         if len(found) > 1:
-            shown = "\n".join(f"  {each.path}" for each in found[:8])
-            raise UsageError(f"{which!r} fits {len(found)} results; say more of the path:\n{shown}")
+            raise UsageError(
+                f"{which!r} fits {len(found)} results, such as {found[0].path}\nand {found[1].path}.\n"
+                "Say more of the path; 'embeval results list' shows what there is."
+            )
         stored = found[0]
     if json:
         _state.out_json({"file": str(stored.path), **border.dump(stored.result)})

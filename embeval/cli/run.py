@@ -177,14 +177,10 @@ def _announce(step: Step) -> None:
 
 def _tell(outcome: Outcome) -> None:
     if outcome.error is not None:
-        if isinstance(outcome.error, EmbevalError):
-            _state.error_line(f"Failed: {outcome.error}")
-        else:
-            _state.error_line(f"Failed: a fault in embeval: {type(outcome.error).__name__}: {outcome.error}")
-            if _state.settings.debug:
-                import traceback
-
-                traceback.print_exception(outcome.error)
+        _state.traceback(outcome.error)
+        ours = isinstance(outcome.error, EmbevalError)
+        fault = "" if ours else f"a fault in embeval: {type(outcome.error).__name__}: "
+        _state.error_line(f"Failed: {fault}{outcome.error}")
         return
     result = outcome.result
     assert result is not None

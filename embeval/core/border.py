@@ -7,6 +7,7 @@ border carries ``__pydantic_config__ = BORDER`` and a docstring under each field
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -70,9 +71,12 @@ def load(cls: type[T], value: strict_json.Json) -> T:
     from pydantic import ValidationError
 
     try:
-        text = strict_json.canonical(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BorderError([Problem((), f"not plain JSON values: {error}")]) from None
+        strange = list(_not_json(value, ()))
+    except RecursionError:
+        strange = [Problem((), "nested too deeply")]
+    if strange:
+        raise BorderError(strange)
+    text = strict_json.canonical(value)
     try:
         # Strict JSON mode: a list may become a tuple, but "5" never becomes 5 and 1 never becomes True.
         built: T = _adapter(cls).validate_json(text, strict=True)
@@ -119,6 +123,23 @@ def describe(cls: Any) -> tuple[Described, ...]:
     return tuple(found)
 
 
+def _not_json(value: Any, path: KeyPath) -> Iterable[Problem]:
+    """What in a value JSON can't hold: NaN, dates, keys that aren't text."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            if isinstance(key, str):
+                yield from _not_json(below, (*path, key))
+            else:
+                yield Problem(path, f"the key {key!r} must be text; put it in quotes")
+    elif isinstance(value, list | tuple):
+        for number, below in enumerate(value):
+            yield from _not_json(below, (*path, number))
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield Problem(path, f"must be a finite number, not {value}")
+    elif value is not None and not isinstance(value, str | int | float | bool):
+        yield Problem(path, f"must be text, a number, true, false or null, not the {type(value).__name__} {value}")
+
+
 TYPE_TAGS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "none": "null"}
 """What pydantic appends to the place of an error in a union, and the word for it."""
 
@@ -133,7 +154,10 @@ def _problems(errors: Iterable[Any], whole: Mapping[str, Any]) -> Iterable[Probl
         elif error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
             yield Problem(path[:-1], f"the key {path[-1]!r} is missing")
         elif error["type"] == "value_error":
-            yield Problem(path, str(error["ctx"]["error"]))  # from a __post_init__, which names the field itself
+            text = str(error["ctx"]["error"])  # from a __post_init__, which starts with the name of the field
+            field, _, rest = text.partition(" ")
+            named = field in keys_at(whole, path)
+            yield Problem((*path, field), rest) if named else Problem(path, text)
         elif path and path[-1] in TYPE_TAGS:
             unions.setdefault(path[:-1], []).append(TYPE_TAGS[str(path[-1])])
             inputs[path[:-1]] = error["input"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +16,8 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 PoolingName = Literal["cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len"]
 SimilarityName = Literal["cosine", "dot", "euclidean", "manhattan"]
 Scalar = str | int | float | bool | None
+
+_DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 
 
 class Role(StrEnum):
@@ -101,6 +104,8 @@ class RuntimeOptions:
     """CPU threads of the model; null: as torch chooses."""
 
     def __post_init__(self) -> None:
+        if not _DEVICE.fullmatch(self.device):
+            raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:0 and so on, not {self.device!r}")
         for name in ("batch_tokens", "num_threads"):
             value = getattr(self, name)
             if value is not None and value < 1:

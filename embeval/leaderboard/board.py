@@ -100,7 +100,8 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
     for result in results:
         if result.status == "error":
             assert result.error is not None
-            failures.append(f"{result.model.label} on {result.task.name}: {result.error.message.splitlines()[0]}")
+            reason = next(iter(result.error.message.splitlines()), "") or result.error.type
+            failures.append(f"{result.model.label} on {result.task.name}: {reason}")
             continue
         name = metric or result.main_score
         if result.subset != subset or name is None or name not in result.scores:
@@ -141,7 +142,10 @@ def _headings(columns: tuple[ColumnKey, ...]) -> dict[ColumnKey, str]:
         parts = [key.task]
         if any(other.split != key.split for other in same_task):
             parts.append(f"({key.split})")
-        if any(other.split == key.split and other.metric == key.metric for other in same_task):
+        alike = [other for other in same_task if (other.split, other.metric) == (key.split, key.metric)]
+        if any(other.protocol != key.protocol for other in alike):
             parts.append(f"#{key.protocol}")
+        if any(other.metric_version != key.metric_version for other in alike):
+            parts.append(f"v{key.metric_version}")
         headings[key] = " ".join(parts)
     return headings

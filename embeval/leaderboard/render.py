@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from embeval.core.result import MetricValue
 from embeval.leaderboard.board import Board
 
@@ -14,7 +16,7 @@ def markdown(board: Board) -> str:
         "|" + "|".join(["---", *["---:"] * (len(headings) + 1)]) + "|",
     ]
     for row in board.rows:
-        cells = [cell_text(row.cells.get(key)) for key in board.columns]
+        cells = [escape(cell_text(row.cells.get(key))) for key in board.columns]
         lines.append("| " + " | ".join([escape(row.label), number(row.mean), *cells]) + " |")
     for failure in board.failures:
         lines += ["", f"Failed: {escape(failure)}"]
@@ -37,8 +39,11 @@ def number(value: float | None) -> str:
     return "—" if value is None else f"{value:.4f}"
 
 
+_LIVE = re.compile(r"[\\`*|~]|\](?=[(\[:])|(?<!\w)_|_(?!\w)")
+
+
 def escape(text: str) -> str:
-    """Text that Markdown and the HTML inside it show as it is."""
-    for character, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("\n", " ")):
+    """Text that Markdown, and the HTML inside it, show as it is, in one line."""
+    for character, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(character, safe)
-    return text
+    return _LIVE.sub(r"\\\g<0>", " ".join(text.splitlines()))

@@ -18,6 +18,13 @@ from embeval.stats import scoring
 
 ALL = "all"
 """Sub-set of the result that stands for the task: every item pooled."""
+RESERVED = (*get_args(scoring.Weighting), ALL)
+"""Sub-sets that are not parts of the data, in the order in which they are written."""
+
+
+def place(subset: str) -> tuple[int, str]:
+    """Where a result stands among those of its task: sub-sets by name, their means, then the whole."""
+    return (RESERVED.index(subset) + 1 if subset in RESERVED else 0, subset)
 
 
 class Part(NamedTuple):
@@ -52,7 +59,7 @@ def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings 
     parts = []
     if len(groups) > 1:
         estimates = {}
-        for label, rows in groups.items():
+        for label, rows in sorted(groups.items()):
             part = records.take(rows)
             estimates[label] = scoring.estimate(part, evidence.metrics, statistics, *names, label)
             parts.append(_part(evidence, label, part, estimates[label], statistics, timings))

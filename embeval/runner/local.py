@@ -19,7 +19,7 @@ from embeval.core.result import Failure, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
 from embeval.encoders.locate import Located
-from embeval.errors import EmbevalError, StoreError, UsageError
+from embeval.errors import EmbevalError, EvaluationError, StoreError, UsageError
 from embeval.runner import assemble
 from embeval.store.results import ResultStore, Stored
 
@@ -84,27 +84,42 @@ def run(
 ) -> Iterator[Outcome]:
     """The outcome of every step, models outside, tasks inside. A failing step doesn't stop the others.
 
-    Raises ``StoreError`` at once where results can't be written, since then nothing that follows could be kept.
+    Models are located and data is loaded once before anything is encoded, so that a misspelled name or a broken line
+    is told in the first seconds and not after hours: steps that are bound to fail come first. Raises ``StoreError``
+    at once where results can't be written, since then nothing that follows could be kept.
     """
-    started = provenance.git_state()
-    total = len(models) * len(tasks)
-    number = 0
-    for model in models:
-        worker = _Worker(model, store, options, progress or Silent(), started)
-        for task in tasks:
-            number += 1
-            step = Step(number=number, total=total, model=model, task=task.spec)
-            if on_start is not None:
-                on_start(step)
-            began = time.perf_counter()
-            try:
-                outcome = worker.step(step, task)
-            except (StoreError, UsageError):
-                raise
-            except Exception as error:  # a fault in one step is reported and must not lose the others
-                worker.record_failure(task, error)
-                outcome = Outcome(step=step, status="failed", error=error)
-            yield replace(outcome, seconds=time.perf_counter() - began)
+    store.refuse_unwritable()
+    git = provenance.git_state()
+    workers = [_Worker(model, store, options, progress or Silent(), git) for model in models]
+    if len(workers) * len(tasks) > 1:
+        broken = {id(task) for task in tasks if not _loads(task)}
+        steps = [(worker, task) for worker in workers for task in tasks]
+        steps.sort(key=lambda step: step[0].found and id(step[1]) not in broken)  # stable: False before True
+    else:
+        steps = [(worker, task) for worker in workers for task in tasks]
+    for number, (worker, task) in enumerate(steps, start=1):
+        step = Step(number=number, total=len(steps), model=worker.model, task=task.spec)
+        if on_start is not None:
+            on_start(step)
+        began = time.perf_counter()
+        try:
+            outcome = worker.step(step, task)
+        except (StoreError, UsageError):
+            raise
+        except Exception as error:  # a fault in one step is reported and must not lose the others
+            if isinstance(error, MemoryError):
+                error = EvaluationError("Out of memory. Try a smaller batch_tokens (--batch-tokens).")
+            worker.record_failure(task, error)
+            outcome = Outcome(step=step, status="failed", error=error)
+        yield replace(outcome, seconds=time.perf_counter() - began)
+
+
+def _loads(task: Task[Any]) -> bool:
+    try:
+        task.load()
+    except EmbevalError:
+        return False
+    return True
 
 
 class _Worker:
@@ -118,9 +133,21 @@ class _Worker:
         progress: Progress,
         git: tuple[str | None, bool | None],
     ) -> None:
-        self._model, self._store, self._options, self._progress, self._git = model, store, options, progress, git
+        self.model = model
+        self._store, self._options, self._progress, self._git = store, options, progress, git
         self._located: Located | Exception | None = None
         self._encoder: Encoder | Exception | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the model can be located."""
+        try:
+            self._locate()
+        except UsageError:
+            raise
+        except EmbevalError:
+            return False
+        return True
 
     def step(self, step: Step, task: Task[Any]) -> Outcome:
         located = self._locate()
@@ -131,9 +158,8 @@ class _Worker:
         protocol, metrics = task.protocol(payload), task.metrics(payload)
 
         if not self._options.overwrite and (found := self._finished(located, task, protocol)) is not None:
-            wanted = {metric.name: metric.version for metric in metrics}
-            if found.result.statistics == self._options.statistics and found.result.signature.metrics == wanted:
-                return Outcome(step=step, status="skipped", stored=(found,))
+            if self._as_wanted(found.result, metrics):
+                return Outcome(step=step, status="skipped", stored=(*self._siblings(found), found))
             if (parts := self._rescored(found, task, payload, metrics)) is not None:
                 stored = tuple(self._store.put(part.result, part.records, part.run) for part in parts)
                 return Outcome(step=step, status="rescored", stored=stored)
@@ -199,7 +225,7 @@ class _Worker:
     def _locate(self) -> Located:
         if self._located is None:
             try:
-                self._located = loading.resolve(self._model, verify=self._options.verify)
+                self._located = loading.resolve(self.model, verify=self._options.verify)
             except EmbevalError as error:
                 self._located = error
         if isinstance(self._located, Exception):
@@ -218,19 +244,39 @@ class _Worker:
         assert self._encoder is not None
         return self._encoder, loaded_now
 
+    def _as_wanted(self, found: Result, metrics: Sequence[Metric]) -> bool:
+        """Whether a finished result has the metrics, the main score and the intervals that are asked for."""
+        return (
+            found.statistics == self._options.statistics
+            and found.signature.metrics == {metric.name: metric.version for metric in metrics}
+            and found.main_score == metrics[0].name
+        )
+
     def _finished(self, located: Located, task: Task[Any], protocol: dict[str, strict_json.Json]) -> Stored | None:
+        """The stored result for the whole split under the same signature, if it and its files are sound."""
         wanted = assemble.signature(located.spec, protocol, assemble.ALL, (), {})
         name = f"{assemble.ALL}.{wanted.protocol_digest[:8]}.json"
         for path in self._store.folder(located.spec, task.spec.name).glob(f"*.{name}"):
             try:
                 stored = Stored(path, self._store.get(path))
-                self._store.records(stored)
+                self._store.verify(stored)
             except StoreError:
                 continue  # broken on disk: evaluated again, and then replaced
             found = stored.result.signature
             if found.protocol == wanted.protocol and found.model_digest == wanted.model_digest:
                 return stored
         return None
+
+    def _siblings(self, whole: Stored) -> tuple[Stored, ...]:
+        """The results of sub-sets, and their means, that belong to the result for the whole split."""
+        protocol = {**whole.result.signature.protocol, "subset": None}
+        found = []
+        for path in sorted(whole.path.parent.glob("*.json")):
+            if path != whole.path and not path.name.endswith(".error.json"):
+                stored = Stored(path, self._store.get(path))
+                if {**stored.result.signature.protocol, "subset": None} == protocol:
+                    found.append(stored)
+        return tuple(sorted(found, key=lambda each: assemble.place(each.result.subset)))
 
     def _rescored(
         self, stored: Stored, task: Task[Any], payload: Any, metrics: Sequence[Metric]

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import tempfile
 import time
 from pathlib import Path
 
@@ -35,6 +36,20 @@ def write(path: Path, data: bytes) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         raise StoreError(_explain(path, error)) from None
+
+
+def refuse_unwritable(folder: Path) -> None:
+    """Raises ``StoreError`` where a folder, there or yet to be made, can't be written to. Leaves nothing behind."""
+    there = folder.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    try:
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder")
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise StoreError(_explain(folder, error)) from None
 
 
 def sweep(folder: Path) -> None:

@@ -119,6 +119,16 @@ class ResultStore:
         """The ranking behind a result. Raises ``StoreError`` where it is missing or another one."""
         return items.run_from_bytes(self._get_file(stored, stored.result.run, "run"))
 
+    def verify(self, stored: Stored) -> None:
+        """Raises ``StoreError`` where the files behind a result are missing or not the ones it was made from."""
+        for reference, kind in ((stored.result.items, "items"), (stored.result.run, "run")):
+            if reference is not None:
+                self._get_file(stored, reference, kind)
+
+    def refuse_unwritable(self) -> None:
+        """Raises ``StoreError`` where nothing can be written, before hours are spent on what can't be kept."""
+        atomic.refuse_unwritable(self.root)
+
     def find(self, *, model: str | None = None, task: str | None = None, status: str | None = None) -> Iterator[Stored]:
         """Stored results in the order of their paths; ``model`` and ``task`` match any part of the name."""
         if not self.root.is_dir():

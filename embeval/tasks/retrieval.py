@@ -30,7 +30,7 @@ from embeval.core.records import ItemRecords
 from embeval.core.specs import Role, TaskSpec
 from embeval.core.words import are, plural
 from embeval.data.beir import RetrievalData, Unreachable, load_beir
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, UnknownNameError
 from embeval.metrics import ranking
 from embeval.metrics.ranking import Gains, MapDenominator
 from embeval.retrieval.kinds import INDEXES
@@ -183,7 +183,6 @@ class RetrievalTask:
         return {
             "type": "retrieval",
             "type_version": VERSION,
-            "task": self.spec.name,
             "task_version": self.spec.version,
             "data": payload.data_hash,
             "split": self.spec.dataset.split,
@@ -323,13 +322,17 @@ class _RetrievalType:
 
     def bind(self, spec: TaskSpec, *, root: Path) -> RetrievalTask:
         options = _options.read(RetrievalOptions, spec)
-        INDEXES.get(options.index)
+        try:
+            INDEXES.get(options.index)
+        except UnknownNameError as error:
+            raise ConfigError(f"Task {spec.name!r}: {error}", key=("index",)) from None
         main = _options.main_score(spec, ranking.FAMILY, self.main_score)
         if not options.cutoffs or min(options.cutoffs) < 1:
             raise ConfigError(f"Task {spec.name!r}: cutoffs must be whole numbers from 1.", key=("cutoffs",))
         if ranking.cutoff(main) > options.depth:
             raise ConfigError(
-                f"Task {spec.name!r}: depth {options.depth} is less than the cut-off of the main score {main!r}."
+                f"Task {spec.name!r}: depth {options.depth} is less than the cut-off of the main score {main!r}.",
+                key=("depth",),
             )
         return RetrievalTask(spec, _options.data_path(spec, root), options)
 

@@ -61,7 +61,6 @@ class StsTask:
         return {
             "type": "sts",
             "type_version": VERSION,
-            "task": self.spec.name,
             "task_version": self.spec.version,
             "data": payload.data_hash,
             "split": self.spec.dataset.split,

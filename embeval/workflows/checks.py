@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal
 from embeval.core import provenance
 from embeval.encoders import locate
 from embeval.errors import EmbevalError
+from embeval.store import atomic
 
 LOW_DISK_GIB = 1.0
 LOW_MEMORY_GIB = 4.0
@@ -53,16 +53,15 @@ def _system(results: Path) -> Iterator[Check]:
     state: State = "ok" if gib >= LOW_DISK_GIB else "note"
     yield Check(state, "disk", f"{gib:.1f} GiB free for results in {results}")
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        atomic.refuse_unwritable(results)
         yield Check("ok", "results folder", f"{results}: can be written")
-    except OSError as error:
-        yield Check("error", "results folder", f"{results}: can't be written ({error.strerror}). Use --results.")
+    except EmbevalError as error:
+        yield Check("error", "results folder", str(error).replace("\n", " "))
 
 
 def _existing_parent(path: Path) -> Path:
     path = path.resolve()
-    while not path.is_dir():
+    while not path.exists() and path != path.parent:
         path = path.parent
     return path
 

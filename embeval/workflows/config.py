@@ -18,6 +18,7 @@ from embeval.workflows import requests
 FILE_NAME = "embeval.yaml"
 MAX_NODES = 100_000
 """Values that a file may have once its aliases are followed: a small file of nested aliases can stand for billions."""
+TEXT_KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,10 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
                 raise ConfigError(f"a name or keys are needed here, not {entry!r}.")
         except UsageError as error:
             raise fail(("tasks", number, *_key(error)), f"tasks[{number}]: {error}") from None
-    requests.refuse_same_names(tasks)
+    try:
+        requests.refuse_same_names(tasks)
+    except ConfigError as error:
+        raise fail(("tasks", *error.key), str(error)) from None
     return Config(
         path=path,
         models=tuple(models),
@@ -121,7 +125,9 @@ def _model(entry: Any, root: Path) -> ModelSpec:
 
 
 def _list(value: Mapping[str, Any], key: str, fail: Any) -> list[Any]:
-    found = value.get(key) or []
+    found = value.get(key)
+    if found is None:
+        return []
     if not isinstance(found, list):
         raise fail((key,), f"{key} must be a list: one '- …' line for each.")
     return found
@@ -181,11 +187,12 @@ def read_yaml(path: Path) -> tuple[Any, dict[KeyPath, int]]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: can't be read ({error}).") from None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = _loader()
+        node = yaml.compose(text, Loader=loader)
         lines: dict[KeyPath, int] = {}
         if node is not None:
-            _walk(node, (), lines, path)
-        value = yaml.safe_load(text)
+            _walk(node, (), lines, path, ())
+        value = yaml.load(text, Loader=loader)  # noqa: S506  # the loader below is a SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f", line {mark.line + 1}" if mark is not None else ""
@@ -195,22 +202,42 @@ def read_yaml(path: Path) -> tuple[Any, dict[KeyPath, int]]:
     return value, lines
 
 
-def _walk(node: Any, where: KeyPath, lines: dict[KeyPath, int], path: Path) -> None:
+def _loader() -> Any:
+    """A SafeLoader that leaves dates as the text that they are in the file."""
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    return Loader
+
+
+def _walk(node: Any, where: KeyPath, lines: dict[KeyPath, int], path: Path, inside: tuple[int, ...]) -> None:
+    import yaml
+
+    if id(node) in inside:
+        raise ConfigError(f"{path}, line {node.start_mark.line + 1}: this value contains itself through an alias.")
     if len(lines) > MAX_NODES:
         raise ConfigError(f"{path}: more than {MAX_NODES} values once aliases are followed.")
     lines[where] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, below in node.value:
-            here = (*where, str(key.value))
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode) or key.tag not in TEXT_KEYS:
+                shown = key.value if isinstance(key, yaml.ScalarNode) else "…"
+                raise ConfigError(f"{path}, line {line}: unknown key {shown!r}. A key must be text.")
+            here = (*where, key.value)
             if here in lines:
-                raise ConfigError(f"{path}, line {key.start_mark.line + 1}: the key {key.value!r} stands here twice.")
-            _walk(below, here, lines, path)
-            lines[here] = key.start_mark.line + 1
+                raise ConfigError(f"{path}, line {line}: the key {key.value!r} stands here twice.")
+            _walk(below, here, lines, path, (*inside, id(node)))
+            lines[here] = line
     elif isinstance(node, yaml.SequenceNode):
         for number, below in enumerate(node.value):
-            _walk(below, (*where, number), lines, path)
+            _walk(below, (*where, number), lines, path, (*inside, id(node)))
 
 
 def _key(error: UsageError) -> KeyPath:

@@ -29,10 +29,11 @@ def split_settings(text: str) -> tuple[str, dict[str, Any]]:
     import yaml
 
     settings: dict[str, Any] = {}
+    whole = text
     while match := _SETTING.search(text):
         key, value = match[1], match[2]
         if key in settings:
-            raise ConfigError(f"{key!r} is set twice in {text!r}.")
+            raise ConfigError(f"{key!r} is set twice in {whole!r}.")
         try:
             settings[key] = yaml.safe_load(value)
         except yaml.YAMLError:
@@ -67,7 +68,10 @@ def model_from(value: Mapping[str, Any], *, where: str) -> ModelSpec:
         spec = border.load(ModelSpec, dict(value))
     except border.BorderError as error:
         raise ConfigError(f"{where}: {error.problems[0]}", key=error.problems[0].path) from None
-    BACKENDS.get(spec.backend)
+    try:
+        BACKENDS.get(spec.backend)
+    except UnknownNameError as error:
+        raise ConfigError(f"{where}: {error}", key=("backend",)) from None
     return spec
 
 
@@ -98,7 +102,9 @@ def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Tas
     known = catalog.find(entry["name"]) if isinstance(entry.get("name"), str) and "data" not in entry else None
     if known is not None:
         return _from_catalog(known, entry, options, data)
-    if not isinstance(entry.get("data"), str) or not entry["data"]:
+    if "data" in entry and not (isinstance(entry["data"], str) and entry["data"]):
+        raise ConfigError(f"'data' must be the path of a file or folder, not {entry['data']!r}.", key=("data",))
+    if "data" not in entry:
         if isinstance(entry.get("name"), str):
             names = [spec.name for spec in catalog.specs()]
             raise UnknownNameError(
@@ -141,8 +147,11 @@ def _from_catalog(known: TaskSpec, entry: Mapping[str, Any], options: dict[str, 
 
 def _bind(value: dict[str, Any], root: Path) -> Task[Any]:
     if not isinstance(value["type"], str):
-        raise ConfigError(f"Task {value['name']!r}: 'type' must be text, not {value['type']!r}.")
-    task_type = TASK_TYPES.get(value["type"])
+        raise ConfigError(f"Task {value['name']!r}: 'type' must be text, not {value['type']!r}.", key=("type",))
+    try:
+        task_type = TASK_TYPES.get(value["type"])
+    except UnknownNameError as error:
+        raise ConfigError(f"Task {value['name']!r}: {error}", key=("type",)) from None
     known = [*TASK_KEYS, *(field.name for field in fields(task_type.options))]
     for key in value["options"]:
         if key not in known:
@@ -151,7 +160,10 @@ def _bind(value: dict[str, Any], root: Path) -> Task[Any]:
     try:
         spec = border.load(TaskSpec, value)
     except border.BorderError as error:
-        raise ConfigError(f"Task {value['name']!r}: {error.problems[0]}", key=error.problems[0].path[:1]) from None
+        problem = error.problems[0]
+        # In an entry, what belongs to the data set stands beside the rest.
+        where = problem.path[1:] if problem.path[:1] == ("dataset",) else problem.path
+        raise ConfigError(f"Task {value['name']!r}: {border.Problem(where, problem.text)}", key=where) from None
     return task_type.bind(spec, root=root)
 
 
@@ -185,11 +197,12 @@ def _guess_name(path: Path, kind: str) -> tuple[str, str]:
 def refuse_same_names(tasks: Sequence[Task[Any]]) -> None:
     """Raises ``ConfigError`` where two tasks would write to one folder of results."""
     seen: dict[tuple[str, str], str] = {}
-    for task in tasks:
+    for number, task in enumerate(tasks):
         key = (task.spec.name, task.spec.dataset.split)
         if key in seen:
             raise ConfigError(
                 f"Two tasks are called {task.spec.name!r} ({seen[key]} and {task.spec.dataset.path}). "
-                "Name them in embeval.yaml, or with ,name=… on the command line."
+                "Name them in embeval.yaml, or with ,name=… on the command line.",
+                key=(number,),
             )
         seen[key] = task.spec.dataset.path

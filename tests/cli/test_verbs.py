@@ -280,7 +280,7 @@ def test_json_of_failed_steps(project: Project, pairs: Path) -> None:
     done = embeval("run", "-m", "hashing", "-m", "./none", "-t", "sts:pairs.jsonl", "--json", *FEW, cwd=pairs)
     assert done.code == 3
     assert list(values(done.json)) == [("hashing", "pairs")]
-    good, bad = done.json["steps"]
+    bad, good = done.json["steps"]  # what is bound to fail comes first
     assert (good["model"], good["task"], good["status"], good["error"]) == ("hashing", "pairs", "done", None)
     assert [Path(file).name.split(".")[1] for file in good["files"]] == ["all"]
     assert all((pairs / file).is_file() for file in good["files"])
@@ -861,7 +861,7 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
             ["STSBenchmark", *(f"STSBenchmarkMultilingualSTS-{language}" for language in ("de", "es", "zh"))],
         ),
         ("embeval tasks show SciF", ["SciFact"]),
-        ("embeval tasks show scif", ["SciFact"]),
+        ("embeval tasks show scif", ["scifact"]),  # a completion must begin as what was typed does
         ("embeval models show h", ["hashing"]),
         ("embeval leaderboard show --format ", ["table", "markdown"]),
         ("embeval schema ", ["result", "config"]),

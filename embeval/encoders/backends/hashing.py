@@ -58,6 +58,8 @@ class _Hashing:
             raise ConfigError(f"Backend 'hashing': dim must be a whole number from 8 to 65536, not {dim!r}.")
         if spec.pooling is not None or spec.dtype != "float32":
             raise ConfigError("Backend 'hashing' has no pooling and no dtype to choose.")
+        if runtime.device not in ("auto", "cpu"):
+            raise ConfigError(f"Backend 'hashing' runs on the CPU; the device {runtime.device!r} can't be used.")
         self._dim, self._limit = dim, spec.max_seq_length
         self._features: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = {}
         self.info = EncoderInfo(

@@ -192,7 +192,7 @@ def test_equal_runs_differ_in_timings_only() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema_version": 2}, "schema_version must be 1, not 2"),
+        ({"schema_version": 2}, "schema_version: must be 1, not 2"),
         ({"schema_version": "1"}, "schema_version: Input should be a valid integer, not '1'"),
         ({"schema_version": True}, "schema_version: Input should be a valid integer, not True"),
         ({"status": "skipped"}, "status: Input should be 'ok' or 'error', not 'skipped'"),

@@ -202,7 +202,7 @@ def test_statistics_at_the_edge_are_accepted(options: dict[str, Any]) -> None:
 
 def test_wrong_statistics_are_refused_at_the_border() -> None:
     """What a file asks for is checked like what code asks for."""
-    with pytest.raises(border.BorderError, match="resamples must be 0 or at least 100, not 5"):
+    with pytest.raises(border.BorderError, match="resamples: must be 0 or at least 100, not 5"):
         border.load(StatisticsOptions, {"resamples": 5})
 
 

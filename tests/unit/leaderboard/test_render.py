@@ -128,6 +128,6 @@ def test_reasons_are_escaped_like_everything_else(label: str) -> None:
 @pytest.mark.parametrize("text", ["*best*", "`code`", "[click](https://example.org)"])
 def test_markdown_in_a_name_is_no_markdown(text: str) -> None:
     """A name is neither emphasis, code nor a link: each mark is escaped, or written as an entity."""
-    marks = re.compile(r"(?<!\\)[*`\[\]]")
+    marks = re.compile(r"(?<!\\)[*`]|(?<!\\)\](?=[(\[:])")  # a bracket alone, as around an interval, is no link
     assert not marks.search(escape(text)), escape(text)
     assert re.sub(r"\\([^\w\s])", r"\1", html.unescape(escape(text))) == text

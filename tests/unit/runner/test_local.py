@@ -17,7 +17,7 @@ from embeval.core.result import Result, without_timings
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
 from embeval.encoders.locate import Located
-from embeval.errors import DataError, ModelError, StoreError
+from embeval.errors import ConfigError, DataError, ModelError, StoreError
 from embeval.runner import local
 from embeval.runner.local import Outcome, RunOptions, Step
 from embeval.store.results import ResultStore
@@ -327,6 +327,19 @@ def test_changed_data_is_evaluated_again(
     assert len(list(store.find())) == 10
 
 
+def test_a_file_name_is_no_proof(store: ResultStore, pairs: Task[Any], tmp_path: Path) -> None:
+    """File names carry eight digits of a digest: a result of another protocol under the right name is not taken."""
+    (old,) = run(store, [pairs])
+    rows = pair_rows()
+    rows[0]["score"] = 0.5
+    write_jsonl(tmp_path / "pairs.jsonl", rows)
+    (expected,) = run(ResultStore(tmp_path / "fresh"), [pairs])
+    old.stored[-1].path.rename(old.stored[-1].path.with_name(expected.stored[-1].path.name))
+    (outcome,) = run(store, [pairs])
+    assert outcome.status == "done"
+    assert value(outcome.result) == value(expected.result) != value(old.result)
+
+
 def test_data_written_otherwise_is_the_same_data(store: ResultStore, pairs: Task[Any], tmp_path: Path) -> None:
     """White space and the order of keys are no content."""
     run(store, [pairs])
@@ -436,16 +449,17 @@ def test_a_failing_task_is_recorded_and_the_others_go_on(
     (tmp_path / "broken.jsonl").write_text('{"sentence1": "a", "sentence2": "b"}\n', encoding="utf-8")
     broken = sts(tmp_path, name="broken")
     outcomes = run(store, [pairs, broken, golden])
-    assert statuses(outcomes) == ["done", "failed", "done"]
-    assert isinstance(outcomes[1].error, DataError)
-    assert outcomes[1].stored == ()
-    assert outcomes[1].result is None
+    assert [outcome.step.task.name for outcome in outcomes] == ["broken", "pairs", "golden"]
+    assert statuses(outcomes) == ["failed", "done", "done"]  # told before anything is encoded
+    assert isinstance(outcomes[0].error, DataError)
+    assert outcomes[0].stored == ()
+    assert outcomes[0].result is None
     (failed,) = store.find(status="error")
     assert failed.path.name == "test.all.error.json"
     assert failed.result.task.name == "broken"
     assert failed.result.error is not None
     assert failed.result.error.type == "DataError"
-    assert failed.result.error.message == str(outcomes[1].error)
+    assert failed.result.error.message == str(outcomes[0].error)
     assert "line 1: there is no column 'score'" in failed.result.error.message
     assert failed.result.scores == {}
 
@@ -515,8 +529,8 @@ def test_a_model_that_cannot_be_found_fails_its_own_tasks_only(
     """Each of its tasks fails with the same message; the models before and after it are evaluated."""
     gone = ModelSpec(name=str(tmp_path / "gone"))
     outcomes = run(store, [pairs, golden], [HASHING, gone, WIDE])
-    assert statuses(outcomes) == ["done", "done", "failed", "failed", "done", "done"]
-    for outcome in outcomes[2:4]:
+    assert statuses(outcomes) == ["failed", "failed", "done", "done", "done", "done"]
+    for outcome in outcomes[:2]:
         assert isinstance(outcome.error, ModelError)
         assert str(outcome.error) == f"Model folder '{gone.name}' does not exist."
         assert outcome.step.model is gone
@@ -542,9 +556,19 @@ def test_a_model_that_cannot_be_loaded_is_tried_once(
     assert [each.result.task.name for each in store.find(status="error")] == ["golden", "pairs"]
 
 
+@pytest.mark.parametrize("args", [{"dim": 3}, {"dims": 64}])
+def test_a_setting_that_no_backend_takes_stops_the_run(
+    store: ResultStore, pairs: Task[Any], golden: Task[Any], args: dict[str, int]
+) -> None:
+    """It is a mistake in the request and no failure of a step: it is raised, and nothing is recorded."""
+    with pytest.raises(ConfigError, match=r"'dims'|not 3"):
+        run(store, [pairs, golden], [replace(HASHING, args=args)])
+    assert list(store.root.rglob("*")) == []
+
+
 @pytest.mark.parametrize("below", ["file", "file/deeper/still"])
 def test_an_unwritable_store_stops_at_once(tmp_path: Path, below: str) -> None:
-    """Nothing that follows could be kept: the first write raises, and no further step begins."""
+    """Nothing that follows could be kept: told before the first step begins."""
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     (tmp_path / "other.jsonl").write_text("", encoding="utf-8")
     write_jsonl(tmp_path / "pairs.jsonl", pair_rows())
@@ -555,7 +579,7 @@ def test_an_unwritable_store_stops_at_once(tmp_path: Path, below: str) -> None:
             [sts(tmp_path), sts(tmp_path, name="other")],
             on_start=lambda step: begun.append(step.task.name),
         )
-    assert begun == ["pairs"]
+    assert begun == []
     assert (tmp_path / "file").read_text(encoding="utf-8") == "in the way"
 
 
