@@ -27,7 +27,7 @@ from embeval.encoders.torch_runtime import choose_device, device_name, quiet_lib
 from embeval.errors import ConfigError, ModelError
 
 CPU_BATCH_TOKENS = 2_048
-"""Best of 512 … 16,384 for MiniLM in float32 on two cores (benchmarks/encode.py): larger batches leave the cache."""
+"""As fast as any of 512 … 16,384 for MiniLM in float32 on two cores (benchmarks/bench_encode.py), and frugal."""
 GPU_BATCH_TOKENS = 32_768
 TOKENIZE_AT_ONCE = 512
 """Texts per call of the tokenizer: its Python lists are dropped after each, so memory doesn't grow with the corpus."""
