@@ -40,6 +40,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("embeval-toolkit")
+    if name == "api":
+        return import_module("embeval.api")
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'embeval' has no attribute {name!r}")

@@ -51,15 +51,9 @@ class _Hashing:
     default_prompt_name: str | None = None
 
     def __init__(self, spec: ModelSpec, runtime: RuntimeOptions) -> None:
-        dim = spec.args.get("dim", DEFAULT_DIM)
-        if unknown := sorted(set(spec.args) - {"dim"}):
-            raise ConfigError(f"Backend 'hashing' has no option {unknown[0]!r}; its only option is 'dim'.")
-        if isinstance(dim, bool) or not isinstance(dim, int) or not 8 <= dim <= 65_536:
-            raise ConfigError(f"Backend 'hashing': dim must be a whole number from 8 to 65536, not {dim!r}.")
-        if spec.pooling is not None or spec.dtype != "float32":
-            raise ConfigError("Backend 'hashing' has no pooling and no dtype to choose.")
         if runtime.device not in ("auto", "cpu"):
             raise ConfigError(f"Backend 'hashing' runs on the CPU; the device {runtime.device!r} can't be used.")
+        dim = _dim(spec)
         self._dim, self._limit = dim, spec.max_seq_length
         self._features: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = {}
         self.info = EncoderInfo(
@@ -102,10 +96,23 @@ class _Hashing:
         return self._features[word]
 
 
+def _dim(spec: ModelSpec) -> int:
+    """The dimensions that a spec asks for. Raises ``ConfigError`` for settings that this backend doesn't have."""
+    dim = spec.args.get("dim", DEFAULT_DIM)
+    if unknown := sorted(set(spec.args) - {"dim"}):
+        raise ConfigError(f"Backend 'hashing' has no option {unknown[0]!r}; its only option is 'dim'.")
+    if isinstance(dim, bool) or not isinstance(dim, int) or not 8 <= dim <= 65_536:
+        raise ConfigError(f"Backend 'hashing': dim must be a whole number from 8 to 65536, not {dim!r}.")
+    if spec.pooling is not None or spec.dtype != "float32":
+        raise ConfigError("Backend 'hashing' has no pooling and no dtype to choose.")
+    return dim
+
+
 class _Backend:
     summary = "feature hashing of words and trigrams; no weights, numpy only"
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
+        check_dim(spec, _dim(spec))  # told before anything runs, not when this model's turn comes
         return Located(replace(spec, revision=REVISION), None)
 
     def load(self, located: Located, runtime: RuntimeOptions) -> Encoder:

@@ -44,6 +44,8 @@ class _Backend:
             raise ConfigError(
                 f"Backend 'sentence_transformers' has no option {unknown[0]!r}; it takes {', '.join(sorted(OPTIONS))}."
             )
+        if not isinstance(remote := spec.args.get("trust_remote_code", False), bool):
+            raise ConfigError(f"Model {spec.name!r}: trust_remote_code must be true or false, not {remote!r}.")
         return locate.locate(spec, verify=verify)
 
     def load(self, located: Located, runtime: RuntimeOptions) -> Encoder:
@@ -233,14 +235,11 @@ def _load(located: Located, device: str) -> Any:
         from sentence_transformers import SentenceTransformer
 
         spec = located.spec
-        remote = spec.args.get("trust_remote_code", False)
-        if not isinstance(remote, bool):
-            raise ConfigError(f"Model {spec.name!r}: trust_remote_code must be true or false, not {remote!r}.")
         try:
             model = SentenceTransformer(
                 str(located.folder),
                 device=device,
-                trust_remote_code=remote,
+                trust_remote_code=bool(spec.args.get("trust_remote_code", False)),
                 local_files_only=True,
                 model_kwargs={"dtype": getattr(torch, spec.dtype), "use_safetensors": True},
             )
