@@ -17,8 +17,13 @@ from embeval.core.words import plural
 from embeval.data import files
 from embeval.errors import DataError
 
+QRELS_HEADER = ("query-id", "corpus-id", "score")
 SHOWN = 5
 """Ids listed in a message."""
+MAX_LABELS = 50
+MAX_LABEL = 40
+"""A field of the queries is a label if it has at most so many values, each used twice on average, and each of at
+most so many characters. Labels are stored with the results; texts are not."""
 
 
 class Unreachable(StrEnum):
@@ -44,8 +49,8 @@ class RetrievalData:
     """Judgments of the split."""
     unanswerable: frozenset[str] = frozenset()
     """Queries marked ``answerable: false``."""
-    query_fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Field -> query id -> value, for slices: every further text field of the queries file."""
+    query_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Field -> query id -> value, for slices: the fields of the queries file that are labels and not texts."""
     unreachable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Query id -> judged documents (grade above 0) that are not in the corpus."""
 
@@ -115,7 +120,7 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         queries=queries,
         qrels=qrels,
         unanswerable=frozenset(unanswerable),
-        query_fields=fields,
+        query_labels={name: values for name, values in fields.items() if _are_labels(list(values.values()))},
         unreachable=ghosts,
     )
 
@@ -132,11 +137,18 @@ def _one_of(folder: Path, stem: str) -> Path:
     raise DataError(f"{folder}: there is no {stem}.jsonl or {stem}.jsonl.gz in this folder.")
 
 
+def _are_labels(values: list[str]) -> bool:
+    """Whether the values of a field group queries. A text of each query's own doesn't, and it may be private."""
+    distinct = set(values)
+    return len(distinct) <= min(MAX_LABELS, len(values) / 2) and all(len(value) <= MAX_LABEL for value in distinct)
+
+
 def _qrels_file(folder: Path, split: str) -> Path:
     file = folder / "qrels" / f"{split}.tsv"
-    if file.exists():
-        return file
-    there = sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
+    for found in (file, file.with_name(f"{file.name}.gz")):
+        if found.exists():
+            return found
+    there = sorted(path.name.removesuffix(".gz").removesuffix(".tsv") for path in (folder / "qrels").glob("*.tsv*"))
     advice = f"Splits there: {', '.join(there)}." if there else "There are no .tsv files in its qrels folder."
     raise DataError(f"{file}: no such file, so there is no split {split!r}. {advice}")
 
@@ -170,6 +182,11 @@ def _qrels(path: Path) -> tuple[Qrels, dict[str, int]]:
     judgments: dict[str, dict[str, int]] = {}
     lines: dict[str, int] = {}
     for row in files.rows(path):
+        if missing := [name for name in QRELS_HEADER if name not in row.values]:
+            raise DataError(
+                f"{path}, line 1: there is no column {missing[0]!r}. The first line of a qrels file is "
+                f"{', '.join(QRELS_HEADER)}, separated by tabs."
+            )
         query = files.identifier(row, path, "query-id")
         doc = files.identifier(row, path, "corpus-id")
         grade = files.number(row, path, "score")

@@ -12,7 +12,7 @@ import numpy as np
 from embeval.core.border import BORDER
 from embeval.core.records import Column
 from embeval.data import files
-from embeval.errors import DataError
+from embeval.errors import DataError, did_you_mean
 
 RESERVED_SUBSETS = ("all", "mean", "wmean")
 """Names of the pooled results, which no sub-set may take."""
@@ -75,6 +75,9 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
     subsets: list[str] = []
     has_ids: bool | None = None
     for row in files.rows(path):
+        for option in ("sentence1", "sentence2", "score"):
+            if (name := getattr(columns, option)) not in row.values:
+                raise DataError(_missing(path, row, option, name))
         if has_ids is None:
             has_ids = columns.id in row.values
         elif has_ids != (columns.id in row.values):
@@ -96,3 +99,13 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
         if subsets and len(subsets) != len(ids):
             raise DataError(f"{path}, line {row.line}: some pairs have a {columns.subset!r} and this one differs.")
     return Pairs(tuple(ids), tuple(left), tuple(right), np.array(gold, dtype=np.float64), tuple(subsets))
+
+
+def _missing(path: Path, row: files.Row, option: str, name: str) -> str:
+    line = 1 if files.kind(path) in ("csv", "tsv") else row.line  # where the names of the columns stand
+    there = ", ".join(repr(key) for key in row.values)
+    close = did_you_mean(name, row.values)
+    return (
+        f"{path}, line {line}: there is no column {name!r}. Columns: {there}. {close}".rstrip()
+        + f"\nSay which one it is: columns: {{{option}: …}} in embeval.yaml, or ,columns.{option}=… behind the file."
+    )

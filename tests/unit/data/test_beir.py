@@ -41,7 +41,7 @@ def test_a_folder_is_read(folder: Path) -> None:
     assert data.doc_texts == ("first text", "second text", "third text")
     assert data.queries == QUERIES
     assert data.qrels.judgments == QRELS
-    assert (data.unanswerable, data.query_fields, data.unreachable) == (frozenset(), {}, {})
+    assert (data.unanswerable, data.query_labels, data.unreachable) == (frozenset(), {}, {})
     assert data.doc_id_set == {"d1", "d2", "d3"}
 
 
@@ -63,9 +63,9 @@ def test_title_and_text_are_joined(folder: Path, fields: dict[str, Any], text: s
     assert set(load_beir(folder).doc_texts) == {text}
 
 
-@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
 def test_gzipped_files_are_read(folder: Path, name: str) -> None:
-    """Corpus and queries, each on its own, to the same data."""
+    """Corpus, queries and judgments, each on its own, to the same data."""
     before = load_beir(folder)
     (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
     (folder / name).unlink()
@@ -104,11 +104,36 @@ def test_fields_of_queries(folder: Path) -> None:
     write_jsonl(
         folder / "queries.jsonl",
         [
-            {"_id": "q1", "text": "a", "kind": "typo", "language": "en", "n": 3, "metadata": {"x": "y"}},
+            {"_id": "q1", "text": "a", "kind": "typo", "n": 3, "metadata": {"x": "y"}},
             {"_id": "q2", "text": "b", "kind": "", "answerable": True},
+            {"_id": "q3", "text": "c", "kind": "typo", "language": "en"},
+            {"_id": "q4", "text": "d", "kind": "", "language": "en"},
         ],
     )
-    assert load_beir(folder).query_fields == {"kind": {"q1": "typo", "q2": ""}, "language": {"q1": "en"}}
+    assert load_beir(folder).query_labels == {
+        "kind": {"q1": "typo", "q2": "", "q3": "typo", "q4": ""},
+        "language": {"q3": "en", "q4": "en"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "is_label"),
+    [
+        (["a", "b"] * 50, True),
+        ([f"customer {n}" for n in range(100)], False),
+        ([f"label {n}" for n in range(50)] * 2, True),
+        ([f"label {n}" for n in range(51)] * 2, False),
+        (["a", "b", "c", "d", "a", "b", "c"], False),
+        (["x" * 40] * 4, True),
+        (["x" * 41] * 4, False),
+    ],
+)
+def test_only_labels_are_kept_and_never_texts(folder: Path, values: list[str], is_label: bool) -> None:
+    """Few short values, each used twice on average; reference answers and names of customers stay where they are."""
+    rows = [{"_id": f"q{n}", "text": "t", "field": value} for n, value in enumerate(values)]
+    write_jsonl(folder / "queries.jsonl", rows)
+    write_qrels(folder, "q0\td1\t1")
+    assert set(load_beir(folder).query_labels) == ({"field"} if is_label else set())
 
 
 def test_unanswerable_queries_are_marked(folder: Path) -> None:
@@ -386,9 +411,13 @@ def test_broken_judgments(folder: Path, lines: list[str], line: int, words: str)
     [
         ("", "", "no rows"),
         ("query-id\tcorpus-id\tscore\n", "", "no rows"),
-        ("q1\t0\td1\t1\nq2\t0\td2\t1\n", ", line 2", "there is no column 'query-id'. Columns: 'q1', '0', 'd1', '1'."),
-        ("query-id\tdoc-id\tscore\nq1\td1\t1\n", ", line 2", "there is no column 'corpus-id'"),
-        ("query-id\tcorpus-id\trelevance\nq1\td1\t1\n", ", line 2", "there is no column 'score'"),
+        (
+            "q1\t0\td1\t1\nq2\t0\td2\t1\n",
+            ", line 1",
+            "no column 'query-id'. The first line of a qrels file is query-id, corpus-id, score",
+        ),
+        ("query-id\tdoc-id\tscore\nq1\td1\t1\n", ", line 1", "there is no column 'corpus-id'"),
+        ("query-id\tcorpus-id\trelevance\nq1\td1\t1\n", ", line 1", "there is no column 'score'"),
         ("query-id\tscore\tscore\nq1\td1\t1\n", ", line 1", "the column 'score' appears twice"),
     ],
     ids=["empty", "header only", "trec format", "no document", "no score", "twice"],

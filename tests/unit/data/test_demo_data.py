@@ -171,7 +171,7 @@ def test_the_loaders_take_it(
     assert data.doc_texts == tuple(f"{row['title']} {row['text']}" for row in corpus)
     assert data.queries == {row["_id"]: row["text"] for row in queries}
     assert data.qrels.judgments == grades
-    assert data.query_fields == {"kind": {row["_id"]: row["kind"] for row in queries}}
+    assert data.query_labels == {"kind": {row["_id"]: row["kind"] for row in queries}}
     assert data.unanswerable == {row["_id"] for row in queries if row.get("answerable") is False}
     assert data.unreachable == {}
     loaded = load_pairs(FOLDER / "sts.jsonl")

@@ -275,10 +275,17 @@ def test_scores_of_parquet_that_are_none(tmp_path: Path, score: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "tsv"])
 def test_a_header_without_the_columns(tmp_path: Path, kind: str) -> None:
-    """The first row tells which one is missing and which ones there are."""
+    """Told at line 1, where the names stand: which one is missing, which ones there are, and how to say which it is."""
     path = tmp_path / f"pairs.{kind}"
     path.write_bytes(KINDS[kind]([{"text1": "a", "text2": "b", "score": "1"}]))
-    check_refused(path, 2, "there is no column 'sentence1'. Columns: 'text1', 'text2', 'score'.")
+    check_refused(path, 1, "there is no column 'sentence1'. Columns: 'text1', 'text2', 'score'.")
+    check_refused(path, 1, "columns: {sentence1: …} in embeval.yaml, or ,columns.sentence1=… behind the file.")
+
+
+def test_a_column_of_nearly_the_right_name(tmp_path: Path) -> None:
+    """The likely one is named; in jsonl the line is that of the row."""
+    wrong = [row(), {"sentence1": "a", "sentnce2": "b", "score": 1, "id": "q"}]
+    check_refused(write_jsonl(tmp_path / "pairs.jsonl", wrong), 2, "Did you mean 'sentnce2'")
 
 
 def test_names_near_the_reserved_ones_are_fine(tmp_path: Path) -> None:
