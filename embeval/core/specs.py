@@ -17,6 +17,7 @@ PoolingName = Literal["cls", "mean", "max", "lasttoken", "weightedmean", "mean_s
 SimilarityName = Literal["cosine", "dot", "euclidean", "manhattan"]
 Scalar = str | int | float | bool | None
 
+_ANY_MODEL = re.compile(r"model|checkpoint[-_]?\d*|final|best|last|output|export|main|\d+", re.IGNORECASE)
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 
 
@@ -27,6 +28,11 @@ class Role(StrEnum):
     DOCUMENT = "document"
     TEXT = "text"
     """Neither side, as in STS, where both sentences are alike."""
+
+
+def could_be_any(name: str) -> bool:
+    """Whether the name of a folder says nothing of the model in it: ``model``, ``checkpoint-500``."""
+    return _ANY_MODEL.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +76,9 @@ class ModelSpec:
 
     @property
     def label(self) -> str:
-        """A short name for tables: the last part of the name, with what differs from the defaults."""
-        parts = [self.name.rstrip("/").rsplit("/", 1)[-1]]
+        """A short name for tables: the part of the name that says something, with what differs from the defaults."""
+        outer, _, short = self.name.rstrip("/").rpartition("/")
+        parts = [f"{outer}/{short}" if outer and could_be_any(short) else short]
         if self.dtype != "float32":
             parts.append(self.dtype)
         if self.pooling is not None:

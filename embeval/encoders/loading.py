@@ -16,6 +16,8 @@ class BackendType(Protocol):
 
     summary: str
     """One line for listings."""
+    options: tuple[str, ...]
+    """Names that ``ModelSpec.args`` may have."""
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         """The model with its revision, without loading it or importing anything heavy."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from embeval.core.packages import require
-from embeval.core.specs import ModelSpec
+from embeval.core.specs import ModelSpec, could_be_any
 from embeval.encoders import hub
 from embeval.errors import ModelError
 
@@ -52,7 +52,7 @@ def locate(spec: ModelSpec, *, verify: bool = False) -> Located:
     if spec.name == DEMO_NAME or spec.name == DEMO_LABEL:
         found = Located(replace(spec, name=DEMO_LABEL), _demo_folder(verify))
     elif (path := Path(spec.name).expanduser()).is_dir():
-        found = Located(replace(spec, name=path.resolve().name), path)
+        found = Located(replace(spec, name=_folder_name(path.resolve())), path)
     elif path.exists():
         raise ModelError(f"Model {spec.name!r} is a file. Give the folder that holds config.json and its weights.")
     elif spec.name.startswith((".", "/", "~")) or spec.name.count("/") > 1:
@@ -70,8 +70,13 @@ def locate(spec: ModelSpec, *, verify: bool = False) -> Located:
     return Located(replace(found.spec, revision=actual), found.folder)
 
 
+def _folder_name(path: Path) -> str:
+    """The name of a model folder, with its parent's where it could be any model's: ``support-v2/checkpoint-500``."""
+    return f"{path.parent.name}/{path.name}" if could_be_any(path.name) and path.parent.name else path.name
+
+
 def folder_revision(folder: Path, *, verify: bool = False) -> str:
-    """``sha256:…`` over names, sizes and contents of the files of a model folder."""
+    """``sha256:…`` over names and contents of the files of a model folder."""
     files = sorted(_relevant_files(folder))
     if not files:
         raise ModelError(f"Model folder {str(folder)!r} holds no model files.")

@@ -39,8 +39,9 @@ def resolve(
     """The prompt for a role in a task. ``own`` (from the spec) wins over ``declared`` (by the model).
 
     In each, the first of these names that exists: task name and role, task name, task type and role, task type,
-    role (with the role's synonyms). An empty text of one's own is a choice: "no prompt". For texts that are neither
-    query nor document, last the model's ``default_name``. Source: mteb 2.26 ``get_prompt_name``.
+    role (with the role's synonyms). Upper and lower case are alike, since mteb's types are ``STS`` and ``Retrieval``
+    and models declare prompts by these. An empty text of one's own is a choice: "no prompt". For texts that are
+    neither query nor document, last the model's ``default_name``. Source: mteb 2.26 ``get_prompt_name``.
 
     Differs on purpose from sentence-transformers 6.2, which puts an empty "document" into every model and so never
     finds a declared "passage".
@@ -52,9 +53,10 @@ def resolve(
         names.append(scope)
     names += roles
     for prompts in (own, declared):
+        by_folded = {name.casefold(): name for name in prompts}
         for name in names:
-            if name in prompts:
-                return Prompt(prompts[name], name)
+            if (found := by_folded.get(name.casefold())) is not None:
+                return Prompt(prompts[found], found)
     if role == Role.TEXT and default_name is not None and default_name in declared:
         return Prompt(declared[default_name], default_name)
     return NO_PROMPT

@@ -51,7 +51,6 @@ def warnings(
     *,
     encoder: Encoder,
     prompts_used: Sequence[str],
-    needs_prompts: bool,
 ) -> list[str]:
     """Sentences about what a reader of the numbers should know."""
     found = []
@@ -71,7 +70,11 @@ def warnings(
             found.append(f"{counts.n_empty} {of_all} {are(counts.n_empty)} empty.")
         if n := counts.n_zero:
             found.append(f"{n} {of_all} {'has' if n == 1 else 'have'} an all-zero vector: cosine 0 with anything.")
-    if needs_prompts and encoder.info.prompts and not any(prompts_used):
+    own = encoder.spec.prompts
+    if own and not set(own.values()) & set(prompts_used):
+        names = ", ".join(sorted(own))
+        found.append(f"The prompts given ({names}) fit no role, name or type of this task and were not used.")
+    elif encoder.info.prompts and not own and not any(prompts_used):
         declared = ", ".join(sorted(encoder.info.prompts))
         found.append(f"The model declares prompts ({declared}), and this run used none.")
     return found

@@ -1,9 +1,9 @@
 """``retrieval``: whether the documents that answer a query stand high among its nearest neighbours.
 
 One item is a judged query, with a column per metric: ``ndcg_at_10`` first, then every measure of
-``metrics.ranking`` at 1, 3, 5, 10, 20, 100 and 1000, or at cut-offs of your own. Fields of the queries file
-(``kind``, ``language``, …) become slices. The corpus is encoded and searched in chunks: memory holds its texts and
-one chunk of vectors.
+``metrics.ranking`` at 1, 3, 5, 10, 20, 100 and 1000, or at cut-offs of your own. Fields of the queries file that are
+labels (``kind``, ``language``, …) become slices. The corpus is encoded and searched in chunks: memory holds its texts
+and one chunk of vectors.
 
 The ranking is kept beside the numbers, so that another cut-off needs no model (``remeasure``), and
 ``rank_and_measure`` scores a ranking that came from elsewhere in the same way.
@@ -116,7 +116,7 @@ def rank_and_measure(run: Run, data: RetrievalData, names: Sequence[str], option
             columns=columns,
             slices={
                 name: tuple(values.get(query, "") for query in judged.query_ids)
-                for name, values in data.query_fields.items()
+                for name, values in data.query_labels.items()
             },
         ),
         judged=judged,
@@ -139,6 +139,8 @@ def _warnings(
         found.append(f"{queries(n, 'judged')} without a ranking {effect}.")
     if n := counts["queries_without_judgments"]:
         found.append(f"{queries(n, '')} without judgments {are(n)} left out.")
+    if n := counts["queries_unanswerable"]:
+        found.append(f"{queries(n, '')} marked unanswerable {are(n)} left out.")
     if n := counts["queries_without_relevant"]:
         zero = "counts 0" if n == 1 else "count 0"
         effect = zero if options.no_relevant == NoRelevant.ZERO else f"{are(n)} left out"
@@ -237,7 +239,6 @@ class RetrievalTask:
             ],
             encoder=encoder,
             prompts_used=list(prompts.values()),
-            needs_prompts=True,
         )
         return Collected(
             records=measured.records,
@@ -257,6 +258,10 @@ class RetrievalTask:
             },
             n_encoded=len(set(query_texts)) + found.n_distinct,
         )
+
+    def labels(self, payload: RetrievalData) -> str:
+        """Hash of the labels of the queries."""
+        return strict_json.digest({name: dict(values) for name, values in payload.query_labels.items()})
 
     def remeasure(
         self, payload: RetrievalData, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]

@@ -106,7 +106,6 @@ class StsTask:
             [("texts", embeddings.counts, _counts.Alike.of(embeddings))],
             encoder=encoder,
             prompts_used=[encoder.prompt(Role.TEXT, TaskRef(name=self.spec.name, type=self.spec.type))],
-            needs_prompts=False,
         )
 
 

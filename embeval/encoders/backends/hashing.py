@@ -110,6 +110,7 @@ def _dim(spec: ModelSpec) -> int:
 
 class _Backend:
     summary = "feature hashing of words and trigrams; no weights, numpy only"
+    options = ("dim",)
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         check_dim(spec, _dim(spec))  # told before anything runs, not when this model's turn comes

@@ -33,16 +33,16 @@ TOKENIZE_AT_ONCE = 512
 """Texts per call of the tokenizer: its Python lists are dropped after each, so memory doesn't grow with the corpus."""
 UNLIMITED = 1_000_000
 """Tokenizers without a limit carry an enormous ``model_max_length``; above this it means "none"."""
-OPTIONS = {"trust_remote_code"}
 
 
 class _Backend:
     summary = "any model that sentence-transformers loads: hub name, local folder or 'demo'"
+    options = ("trust_remote_code",)
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
-        if unknown := sorted(set(spec.args) - OPTIONS):
+        if unknown := sorted(set(spec.args) - set(self.options)):
             raise ConfigError(
-                f"Backend 'sentence_transformers' has no option {unknown[0]!r}; it takes {', '.join(sorted(OPTIONS))}."
+                f"Backend 'sentence_transformers' has no option {unknown[0]!r}; it takes {', '.join(self.options)}."
             )
         if not isinstance(remote := spec.args.get("trust_remote_code", False), bool):
             raise ConfigError(f"Model {spec.name!r}: trust_remote_code must be true or false, not {remote!r}.")

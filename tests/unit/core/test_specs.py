@@ -143,11 +143,15 @@ def test_a_task_survives_json(spec: TaskSpec) -> None:
 @pytest.mark.parametrize(
     ("fields", "label"),
     [
-        ({"name": "model"}, "model"),
-        ({"name": "org/model"}, "model"),
+        ({"name": "mini"}, "mini"),
+        ({"name": "org/mini"}, "mini"),
+        ({"name": "support-v2/checkpoint-500"}, "support-v2/checkpoint-500"),
+        ({"name": "support-v2/Final"}, "support-v2/Final"),
+        ({"name": "support-v2/final-mini"}, "final-mini"),
+        ({"name": "checkpoint-500"}, "checkpoint-500"),
         ({"name": "./models/mine/"}, "mine"),
-        ({"name": "org/model", "revision": "abc", "backend": "onnx"}, "model"),
-        ({"name": "org/model", "dtype": "bfloat16"}, "model (bfloat16)"),
+        ({"name": "org/mini", "revision": "abc", "backend": "onnx"}, "mini"),
+        ({"name": "org/mini", "dtype": "bfloat16"}, "mini (bfloat16)"),
         ({"name": "m", "pooling": "cls"}, "m (cls)"),
         ({"name": "m", "truncate_dim": 64}, "m (64d)"),
         ({"name": "m", "max_seq_length": 128}, "m (128 tokens)"),
@@ -160,7 +164,7 @@ def test_a_task_survives_json(spec: TaskSpec) -> None:
     ],
 )
 def test_a_label_tells_what_differs_from_the_defaults(fields: dict[str, Any], label: str) -> None:
-    """The last part of the name, then every departure in brackets."""
+    """The last part of the name that says something, then every departure in brackets."""
     assert ModelSpec(**fields).label == label
 
 

@@ -33,7 +33,7 @@ def test_a_folder_is_named_by_its_content(copy: Path, tmp_path: Path) -> None:
     first, second = (locate.locate(ModelSpec(name=str(folder))).spec for folder in (copy, other))
     assert first.revision == second.revision
     assert first.digest == second.digest
-    assert (first.name, second.name) == ("copy", "model")
+    assert (first.name, second.name) == ("copy", "elsewhere/model")  # "model" alone would say nothing
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "1_Pooling/config.json", "modules.json"])
