@@ -11,7 +11,6 @@
         ├── ModelError                3  a model can't be found or loaded
         │   └── InvalidEmbeddingsError 3  a model gave NaN or Inf
         ├── StoreError                3  results can't be written or read back
-        ├── NotComparableError        3  two results don't measure the same thing
         └── MissingPackageError       3  a package that an extra brings is not installed
 
 A message says in one to three lines what was wrong, where, and what to do. It is written for the person
@@ -29,10 +28,8 @@ class ExitCode(IntEnum):
     """What the process ends with (README, "Exit codes")."""
 
     OK = 0
-    GATE_FAILED = 1
     USAGE = 2
     CANNOT_EVALUATE = 3
-    INCONCLUSIVE = 4
     INTERNAL = 70
     INTERRUPTED = 130
 
@@ -100,10 +97,6 @@ class InvalidEmbeddingsError(ModelError):
 
 class StoreError(EvaluationError):
     """Results can't be written, or what is stored is broken."""
-
-
-class NotComparableError(EvaluationError):
-    """Two results differ in what they measure, so their numbers may not stand side by side."""
 
 
 class MissingPackageError(EvaluationError, ImportError):

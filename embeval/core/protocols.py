@@ -172,6 +172,7 @@ class Collected:
     """Distinct texts that went through the model."""
 
 
+@runtime_checkable
 class Task(Protocol[P]):
     """A way to put a model to the test. One file of ``embeval/tasks`` each."""
 
@@ -194,7 +195,10 @@ class Task(Protocol[P]):
 
 @runtime_checkable
 class Remeasurable(Protocol):
-    """A task that can compute other metrics from what it stored, without the model."""
+    """A task that can compute other metrics, and take up other labels, from what it stored, without the model."""
+
+    def labels(self, payload: Any) -> str:
+        """Hash of the labels by which items can be grouped. They change no number, but what can be asked of one."""
 
     def remeasure(self, payload: Any, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]) -> Collected:
         """Item records of a stored ranking; ``counts`` and ``warnings`` are those it was stored with."""

@@ -14,6 +14,8 @@ from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 
 SCHEMA_VERSION = 1
 """Version of the form of a result file."""
+APPROXIMATE_BELOW = 50
+"""Below this many items percentile intervals are known to be too narrow, and the result says so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,11 @@ class MetricValue:
     """Why ``value`` is null: ``constant_input``, ``too_few_items``, ``undefined_in_subset:…``."""
     note: str | None = None
     """What to keep in mind when reading the interval."""
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the interval is known to be rough."""
+        return self.ci_low is not None and self.n_items < APPROXIMATE_BELOW
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +121,8 @@ class Result:
     """Items, texts and tokens that went into the run, by name; null where not known."""
     warnings: tuple[str, ...] = ()
     """What a reader of the numbers should know."""
+    labels: str | None = None
+    """Hash of the labels by which items can be grouped, where the task has such labels."""
     items: FileRef | None = None
     """Parquet file of the item records."""
     run: FileRef | None = None

@@ -49,12 +49,13 @@ class Evidence:
     counts: Mapping[str, int | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
+    labels: str | None = None
 
 
 def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings | None) -> list[Part]:
     """The results of one task, the one for ``all`` last, so that its file means "finished"."""
     records = evidence.records
-    names = (evidence.task.name, evidence.task.dataset.split)
+    names = (str(evidence.protocol.get("data")),)  # the data and not its name: a renamed task has the same interval
     groups = records.rows_by("subset") if "subset" in records.slices else {}
     parts = []
     if len(groups) > 1:
@@ -105,6 +106,7 @@ def _part(
         statistics=statistics,
         counts=dict(evidence.counts),
         warnings=evidence.warnings,
+        labels=evidence.labels,
         signature=signature(evidence.model, evidence.protocol, subset, evidence.metrics, evidence.prompts),
         provenance=evidence.provenance,
         timings=timings,

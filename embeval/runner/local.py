@@ -158,7 +158,7 @@ class _Worker:
         protocol, metrics = task.protocol(payload), task.metrics(payload)
 
         if not self._options.overwrite and (found := self._finished(located, task, protocol)) is not None:
-            if self._as_wanted(found.result, metrics):
+            if self._as_wanted(found.result, metrics) and found.result.labels == _labels(task, payload):
                 return Outcome(step=step, status="skipped", stored=(*self._siblings(found), found))
             if (parts := self._rescored(found, task, payload, metrics)) is not None:
                 stored = tuple(self._store.put(part.result, part.records, part.run) for part in parts)
@@ -183,6 +183,7 @@ class _Worker:
             counts=collected.counts,
             warnings=collected.warnings,
             prompts=collected.prompts,
+            labels=_labels(task, payload),
         )
         parts = assemble.results(evidence, self._options.statistics, None)
         wall_s = time.perf_counter() - began - load_model_s
@@ -235,10 +236,13 @@ class _Worker:
     def _load(self, located: Located) -> tuple[Encoder, bool]:
         loaded_now = self._encoder is None
         if loaded_now:
+            self._progress.start("loading the model", 1, "model")
             try:
                 self._encoder = loading.load(located, self._options.runtime)
             except EmbevalError as error:  # the next task would run into it again
                 self._encoder = error
+            finally:
+                self._progress.finish()
         if isinstance(self._encoder, Exception):
             raise self._encoder
         assert self._encoder is not None
@@ -283,7 +287,10 @@ class _Worker:
     ) -> list[assemble.Part] | None:
         """The results from stored items, or from the stored ranking; None where only the model can give them."""
         old = stored.result
-        known = all(old.signature.metrics.get(metric.name) == metric.version for metric in metrics)
+        labels = _labels(task, payload)
+        known = old.labels == labels and all(
+            old.signature.metrics.get(metric.name) == metric.version for metric in metrics
+        )
         run = self._store.run(stored) if old.run is not None else None
         counts, warnings = old.counts, old.warnings
         if known:
@@ -304,8 +311,13 @@ class _Worker:
             counts=counts,
             warnings=warnings,
             prompts=old.signature.prompts,
+            labels=labels,
         )
         return assemble.results(evidence, self._options.statistics, old.timings)
+
+
+def _labels(task: Task[Any], payload: Any) -> str | None:
+    return task.labels(payload) if isinstance(task, Remeasurable) else None
 
 
 def _portable(spec: TaskSpec) -> TaskSpec:

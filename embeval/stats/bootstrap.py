@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from embeval.core.protocols import Metric, Resampler, Undefined
 from embeval.core.records import Column
+from embeval.core.result import APPROXIMATE_BELOW
 from embeval.stats.rng import seed_sequence
 
 BLOCK = 32
@@ -24,8 +25,6 @@ BLOCK = 32
 resamples over some thousand items stay in the cache; blocks of 128 take twice as long."""
 MIN_DEFINED = 0.95
 """Share of resamples on which a metric must be defined for its interval to be given."""
-APPROXIMATE_BELOW = 50
-"""Below this many items percentile intervals are known to be too narrow, and the result says so."""
 
 
 class Interval(NamedTuple):

@@ -14,8 +14,3 @@ def seed_sequence(seed: int, *purpose: str) -> np.random.SeedSequence:
     """
     words = hashlib.sha256("\0".join(purpose).encode("utf-8")).digest()
     return np.random.SeedSequence([seed, *np.frombuffer(words, dtype=np.uint32).tolist()])
-
-
-def generator(seed: int, *purpose: str) -> np.random.Generator:
-    """A generator for (seed, purpose)."""
-    return np.random.default_rng(seed_sequence(seed, *purpose))

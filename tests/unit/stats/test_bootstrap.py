@@ -14,7 +14,7 @@ from embeval import metrics
 from embeval.core.protocols import Undefined
 from embeval.metrics import MeanOf
 from embeval.stats import bootstrap
-from embeval.stats.rng import generator, seed_sequence
+from embeval.stats.rng import seed_sequence
 
 RNG = np.random.default_rng(7)
 N = 300
@@ -151,8 +151,11 @@ def test_percentiles_and_their_notes() -> None:
     assert bootstrap.percentile(gaps, 0.9, n_items=100).low is not None
 
 
-def test_generators_of_different_purposes_differ() -> None:
+def test_streams_of_different_purposes_differ() -> None:
     """("a", "bc") and ("ab", "c") are different purposes."""
-    first, second = generator(0, "a", "bc"), generator(0, "ab", "c")
-    assert first.integers(0, 2**60) != second.integers(0, 2**60)
-    assert generator(0, "x").integers(0, 2**60) == generator(0, "x").integers(0, 2**60)
+    draws = [np.random.default_rng(seed_sequence(0, *purpose)).integers(0, 2**60) for purpose in PURPOSES]
+    assert len(set(draws)) == len(PURPOSES)
+    assert draws[0] == np.random.default_rng(seed_sequence(0, *PURPOSES[0])).integers(0, 2**60)
+
+
+PURPOSES = (("a", "bc"), ("ab", "c"), ("abc",), ())
