@@ -6,19 +6,50 @@ from collections.abc import Mapping
 from typing import Any
 
 from embeval.cli import _state, _tables
+from embeval.core.result import MetricValue, Result
+from embeval.leaderboard.board import APPROXIMATE
+from embeval.leaderboard.render import number
+from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
+from embeval.workflows.report import Item, SliceValue
+
+
+def title(shown: Result) -> None:
+    """Prints which result it is."""
+    part = "" if shown.subset == "all" else f", {shown.subset}"
+    _state.out(f"{shown.model.label} on {shown.task.name} ({shown.split}{part})")
+
+
+def slices(name: str, metric: str, values: list[SliceValue], level: float) -> None:
+    """Prints a metric by label."""
+    made = _tables.table([name, "Items", metric, f"{level * 100:g} % interval"], right=(1, 2, 3))
+    for each in values:
+        shown = _tables.value_text(each.value)
+        _tables.add(made, [each.label or "(none)", str(each.value.n_items), shown, _tables.interval(each.value)])
+    _state.out(made)
+    if any(each.value.approximate for each in values):
+        _state.out(APPROXIMATE)
+
+
+def items(metric: str, values: list[Item], of: Result) -> None:
+    """Prints single items."""
+    names = list(values[0].labels) if values else []
+    made = _tables.table(["Item", metric, *names], right=(1,))
+    for each in values:
+        _tables.add(made, [each.id, number(each.value), *(each.labels[name] for name in names)])
+    _state.out(made)
 
 
 def result(stored: Stored) -> None:
     """Prints everything that a result says."""
     shown = stored.result
-    _state.out(f"{shown.model.label} on {shown.task.name} ({shown.split}, {shown.subset}): {shown.status}")
+    title(shown)
     if shown.error is not None:
-        _state.out(f"{shown.error.type}: {shown.error.message}")
+        _state.out(f"Failed: {shown.error.type}: {shown.error.message}")
     if shown.scores:
-        main = shown.main_score
-        ordered = sorted(shown.scores.items(), key=lambda item: item[0] != main)
-        _state.out(_tables.scores(ordered, shown.statistics.level))
+        _state.out(_tables.scores(_ordered(shown), shown.statistics.level))
+        if any(value.approximate for value in shown.scores.values()):
+            _state.out(APPROXIMATE)
     for warning in shown.warnings:
         _state.out(f"Note: {warning}")
     _pairs("Counts", shown.counts)
@@ -33,13 +64,14 @@ def result(stored: Stored) -> None:
     _pairs("Model", model)
     _pairs("Protocol", {**shown.signature.protocol, "digest": shown.signature.protocol_digest[:8]})
     origin = shown.provenance
+    run = {"device": f"{origin.device}, {origin.num_threads} threads, {origin.batch_tokens} tokens per batch"}
     _pairs(
         "Provenance",
         {
             "code": f"{origin.git_commit or 'no repository'}{' with changes' if origin.git_dirty else ''}",
             "packages": ", ".join(f"{name} {version}" for name, version in origin.packages.items()),
             "machine": f"{origin.cpu}, {origin.n_cpus} CPUs, {origin.os}, Python {origin.python}",
-            "device": f"{origin.device}, {origin.num_threads} threads, {origin.batch_tokens} tokens per batch",
+            **(run if origin.device is not None else {}),
         },
     )
     if shown.timings is not None:
@@ -56,6 +88,15 @@ def result(stored: Stored) -> None:
             },
         )
     _state.out(f"File: {stored.path}")
+
+
+def _ordered(shown: Result) -> list[tuple[str, MetricValue]]:
+    """The main metric, then the others family by family as these list them; files hold them by name."""
+    usual = [name for family in FAMILIES.names() for name in FAMILIES.get(family).names()]
+    place = {name: number for number, name in enumerate(usual)}
+    return sorted(
+        shown.scores.items(), key=lambda item: (item[0] != shown.main_score, place.get(item[0], len(place)), item[0])
+    )
 
 
 def _pairs(title: str, values: Mapping[str, Any]) -> None:

@@ -54,7 +54,7 @@ DebugOption = Annotated[
 ]
 ResultsOption = Annotated[
     str | None,
-    typer.Option("--results", envvar="EMBEVAL_RESULTS", help="Folder of results.  [default: results]"),
+    typer.Option("--results", envvar="EMBEVAL_RESULTS", help="Folder of results.  (default: results)"),
 ]
 DataOption = Annotated[
     str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from embeval.core.result import MetricValue
+from embeval.leaderboard.board import RowKey, unique_labels
 from embeval.leaderboard.render import cell_text, number
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ def table(headings: Iterable[str], *, right: Sequence[int] = ()) -> Table:
     """An empty table; ``right`` are the columns that hold numbers."""
     made = Table(box=SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(headings):
-        made.add_column(Text(heading), justify="right" if place in right else "left", overflow="fold")
+        number = place in right  # a number is never broken
+        made.add_column(Text(heading), justify="right" if number else "left", overflow="fold", no_wrap=number)
     return made
 
 
@@ -38,48 +41,78 @@ def add(to: Table, cells: Iterable[str]) -> None:
 
 
 def interval(value: MetricValue) -> str:
-    """``0.7976 – 0.8405``, or why there is none."""
+    """``0.7976 – 0.8405``, with ``≈`` where it is rough, or why there is none."""
     if value.ci_low is None or value.ci_high is None:
         return value.note or "—"
-    return f"{number(value.ci_low)} – {number(value.ci_high)}"
+    return f"{'≈ ' if value.approximate else ''}{number(value.ci_low)} – {number(value.ci_high)}"
 
 
-def outcomes(done: Iterable[Outcome]) -> Table:
-    """What a run came to."""
-    made = table(["Model", "Task", "Split", "Metric", "Value", "95 % interval", "Items", ""], right=(4, 6))
-    level = None
+def value_text(value: MetricValue) -> str:
+    """The value, or why there is none."""
+    return number(value.value) if value.value is not None else f"n/a ({value.reason})"
+
+
+def outcomes(done: Sequence[Outcome], console: Console) -> Table:
+    """What a run came to; columns that the terminal has no room for are left out, the least telling first."""
+    results = [outcome.result for outcome in done if outcome.result is not None]
+    labels = unique_labels({RowKey.of(result) for result in results})
+    levels = sorted({result.statistics.level for result in results})
+    heading = f"{levels[0] * 100:g} % interval" if len(levels) == 1 else "Interval"
+    rows = []
     for outcome in done:
         result = outcome.result
         if result is None:
-            add(made, [outcome.step.model.label, outcome.step.task.name, "", "", "failed", "", "", ""])
+            rows.append([outcome.step.model.label, outcome.step.task.name, "", "", "failed", "", "", ""])
             continue
-        level = level or result.statistics.level
         value = result.main_value
         assert value is not None
-        add(
-            made,
+        rows.append(
             [
-                result.model.label,
+                labels[RowKey.of(result)],
                 result.task.name,
                 result.split,
                 result.main_score or "",
-                number(value.value) if value.value is not None else f"n/a ({value.reason})",
+                value_text(value),
                 interval(value),
                 str(value.n_items),
                 {"done": "", "skipped": "finished before", "rescored": "from stored items"}[outcome.status],
-            ],
+            ]
         )
-    if level is not None:
-        made.columns[5].header = Text(f"{level * 100:g} % interval")
-    return made
+    columns = ["Model", "Task", "Split", "Metric", "Value", heading, "Items", ""]
+    return fitting(columns, rows, console, right=("Value", "Items"), spare=("Split", "", "Items", "Metric"))
+
+
+def fitting(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    console: Console,
+    *,
+    right: Sequence[str] = (),
+    spare: Sequence[str] = (),
+) -> Table:
+    """A table that fits the terminal: columns in ``spare`` are left out, the first first, until it does."""
+    left_out: list[str] = []
+    while True:
+        kept = [place for place, heading in enumerate(headings) if heading not in left_out]
+        numbers = [at for at, place in enumerate(kept) if headings[place] in right]
+        made = table([headings[place] for place in kept], right=numbers)
+        for row in rows:
+            add(made, [row[place] for place in kept])
+        if _fits(made, console) or len(left_out) == len(spare):
+            return made
+        left_out.append(spare[len(left_out)])
+
+
+def _fits(made: Table, console: Console) -> bool:
+    roomy = console.options.update(max_width=UNBOUNDED)
+    return Measurement.get(console, roomy, made).maximum <= console.width
 
 
 def scores(values: Iterable[tuple[str, MetricValue]], level: float) -> Table:
     """Every metric of a result."""
     made = table(["Metric", "Value", f"{level * 100:g} % interval", "Items", "Unscored"], right=(1, 3, 4))
     for name, value in values:
-        shown = number(value.value) if value.value is not None else f"n/a ({value.reason})"
-        add(made, [name, shown, interval(value), str(value.n_items), str(value.n_unscored)])
+        add(made, [name, value_text(value), interval(value), str(value.n_items), str(value.n_unscored)])
     return made
 
 
@@ -87,18 +120,18 @@ def board(shown: Board, console: Console) -> Table:
     """A leaderboard, laid out so that it fits: tasks as columns, else models as columns, else one value a line."""
     for layout in (_models_down, _tasks_down):
         made = layout(shown)
-        roomy = console.options.update(max_width=UNBOUNDED)
-        if Measurement.get(console, roomy, made).maximum <= console.width:
+        if _fits(made, console):
             return made
     return _one_value_a_line(shown)
 
 
 def _models_down(shown: Board) -> Table:
     headings = [f"{shown.headings[key]}\n{key.metric}" for key in shown.columns]
-    made = table(["Model", "Mean", *headings], right=range(1, len(headings) + 2))
+    mean = ["Mean"] if len(shown.columns) > 1 else []  # of one column, the mean says nothing
+    made = table(["Model", *mean, *headings], right=range(1, len(headings) + 1 + len(mean)))
     for row in shown.rows:
         cells = [_two_lines(row.cells.get(key)) for key in shown.columns]
-        add(made, [row.label, number(row.mean), *cells])
+        add(made, [row.label, *([number(row.mean)] if mean else []), *cells])
     return made
 
 
@@ -107,61 +140,54 @@ def _tasks_down(shown: Board) -> Table:
     for key in shown.columns:
         cells = [_two_lines(row.cells.get(key)) for row in shown.rows]
         add(made, [shown.headings[key], key.metric, *cells])
-    made.add_section()
-    add(made, ["Mean", "", *(number(row.mean) for row in shown.rows)])
+    if len(shown.columns) > 1:
+        made.add_section()
+        add(made, ["Mean", "", *(number(row.mean) for row in shown.rows)])
     return made
 
 
 def _one_value_a_line(shown: Board) -> Table:
     made = table(["Task", "Model", "Metric", "Value"], right=(3,))
     for key in shown.columns:
-        ordered = sorted(shown.rows, key=lambda row: -(_value(row.cells.get(key)) or -2.0))
+        ordered = sorted(shown.rows, key=lambda row: _descending(row.cells.get(key)))
         for place, row in enumerate(ordered):
             if key in row.cells:
                 heading = shown.headings[key] if place == 0 else ""
                 add(made, [heading, row.label, key.metric, cell_text(row.cells[key])])
         made.add_section()
-    for row in shown.rows:
+    for row in shown.rows if len(shown.columns) > 1 else ():
         add(made, ["Mean" if row is shown.rows[0] else "", row.label, "", number(row.mean)])
     return made
 
 
-def _value(cell: MetricValue | None) -> float | None:
-    return None if cell is None else cell.value
+def _descending(cell: MetricValue | None) -> float:
+    return math.inf if cell is None or cell.value is None else -cell.value
 
 
 def _two_lines(cell: MetricValue | None) -> str:
-    return cell_text(cell).replace(" [", "\n[")
+    return cell_text(cell).replace(" [", "\n[").replace(" ≈[", "\n≈[")
 
 
-def stored(found: Iterable[Stored]) -> Table:
+def stored(found: Iterable[Stored], console: Console) -> Table:
     """Stored results, one line each."""
-    made = table(
-        ["Model", "Task", "Split", "Sub-set", "Metric", "Value", "Items", "Digest", "When (UTC)"], right=(5, 6)
-    )
+    rows = []
     for each in found:
         result = each.result
         value = result.main_value
-        when = result.timings.started_at[:16].replace("T", " ") if result.timings else ""
-        if value is None:
-            shown, items = "failed", ""
-        else:
-            shown, items = (
-                (number(value.value) if value.value is not None else f"n/a ({value.reason})"),
-                str(value.n_items),
-            )
-        add(
-            made,
+        rows.append(
             [
+                each.id,
                 result.model.label,
                 result.task.name,
                 result.split,
                 result.subset,
                 result.main_score or "",
-                shown,
-                items,
-                result.signature.protocol_digest[:8] if result.status == "ok" else "",
-                when,
-            ],
+                "failed" if value is None else value_text(value),
+                "" if value is None else interval(value),
+                "" if value is None else str(value.n_items),
+                result.timings.started_at[:16].replace("T", " ") if result.timings else "",
+            ]
         )
-    return made
+    headings = ["Id", "Model", "Task", "Split", "Sub-set", "Metric", "Value", "Interval", "Items", "When (UTC)"]
+    spare = ("Interval", "Split", "Metric", "Items", "When (UTC)")
+    return fitting(headings, rows, console, right=("Value", "Items"), spare=spare)

@@ -31,9 +31,11 @@ def demo(
     from embeval.cli import _tables
 
     _state.out(_tables.board(report.board, _state.console()))
+    for remark in report.board.remarks():
+        _state.out(remark)
     made = _tables.table(["Kind of query", "Queries", *report.models], right=range(1, 2 + len(report.models)))
     for kind, n, values in report.by_kind:
-        _tables.add(made, [kind, str(n), *(f"{value:.3f}" for value in values)])
+        _tables.add(made, [kind, str(n), *("—" if value is None else f"{value:.3f}" for value in values)])
     _state.out("nDCG@10 by kind of query, from the stored items:")
     _state.out(made)
     _state.out(report.hardest)

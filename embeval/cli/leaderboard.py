@@ -32,11 +32,17 @@ def _group() -> None:
 def show(
     results: ResultsOption = None,
     task: Annotated[
-        str | None, typer.Option("--task", "-t", envvar="EMBEVAL_TASK", help="Only tasks with this in their name.")
+        list[str] | None,
+        typer.Option(
+            "--task", "-t", envvar="EMBEVAL_TASK", help="Tasks called so, or with it in the name. Repeatable."
+        ),
     ] = None,
     metric: Annotated[
         str | None, typer.Option(envvar="EMBEVAL_METRIC", help="This metric instead of each task's main score.")
     ] = None,
+    all: Annotated[
+        bool, typer.Option("--all", envvar="EMBEVAL_ALL", help="Also results under older data or options.")
+    ] = False,
     format: Annotated[Format, typer.Option(envvar="EMBEVAL_FORMAT", help="table or markdown.")] = Format.TABLE,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -54,9 +60,10 @@ def show(
         from embeval import metrics
 
         metrics.get(metric)
-    board = api.leaderboard(results or "results", metric=metric, task=task)
+    board = api.leaderboard(results or "results", metric=metric, task=task, older=all)
     if not board.rows and not board.failures:
-        raise StoreError(f"There are no results to show in {results or 'results'}. 'embeval run' writes them.")
+        which = f" with the metric {metric!r}" if metric is not None else ""
+        raise StoreError(f"There are no results{which} to show in {results or 'results'}. 'embeval run' writes them.")
     if json:
         _state.out_json(board.to_json())
         return
@@ -67,5 +74,7 @@ def show(
 
     if board.rows:
         _state.out(_tables.board(board, _state.console()))
+    for remark in board.remarks():
+        _state.out(remark)
     for failure in board.failures:
         _state.note(f"Failed: {failure}")

@@ -27,7 +27,7 @@ VERBS: dict[str, str] = {
     "leaderboard": "Shows stored results as a table of models by tasks.",
     "tasks": "Lists task types and the catalogue, or shows one task.",
     "models": "Shows what a model is: dimensions, limits, prompts, size.",
-    "results": "Lists stored results, or shows one.",
+    "results": "Lists stored results, shows one, or clears what is left over.",
     "schema": "Prints the JSON Schema of a result or of embeval.yaml.",
     "doctor": "Says what this machine can do, and what stands in the way.",
 }
@@ -122,7 +122,8 @@ def _refused(error: typer.TyperException) -> int:
         return ExitCode.USAGE
     cause: Any = error.__cause__
     if hasattr(cause, "errors") and (details := cause.errors()):
-        message += f", not {details[0]['input']!r}"
+        given = repr(details[0]["input"])
+        message += f", not {given}" if given not in message else ""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "embeval"
     if "--json" in sys.argv:  # the parser stopped before it could act on the option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +11,22 @@ from embeval.cli import _state
 from embeval.cli._state import DebugOption, JsonOption, QuietOption, ResultsOption
 from embeval.errors import StoreError, UsageError
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Lists stored results, or shows one.")
+if TYPE_CHECKING:
+    from embeval.store.results import ResultStore, Stored
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Lists stored results, shows one, or clears what is left over."
+)
 
 ModelFilter = Annotated[
-    str | None, typer.Option("--model", "-m", envvar="EMBEVAL_MODEL", help="Only models with this in their name.")
+    str | None, typer.Option("--model", "-m", envvar="EMBEVAL_MODEL", help="Models called so, or with it in the name.")
 ]
 TaskFilter = Annotated[
-    str | None, typer.Option("--task", "-t", envvar="EMBEVAL_TASK", help="Only tasks with this in their name.")
+    list[str] | None,
+    typer.Option("--task", "-t", envvar="EMBEVAL_TASK", help="Tasks called so, or with it in the name. Repeatable."),
+]
+SubsetFilter = Annotated[
+    str | None, typer.Option(envvar="EMBEVAL_SUBSET", help="This sub-set: all, mean, wmean or one of the data's own.")
 ]
 
 
@@ -26,54 +35,133 @@ def list_(
     results: ResultsOption = None,
     model: ModelFilter = None,
     task: TaskFilter = None,
+    subset: SubsetFilter = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Lists stored results, one line each."""
+    """Lists stored results, one line each, with the id that 'results show' takes."""
     from embeval.core import border
     from embeval.store.results import ResultStore
 
-    found = list(ResultStore(Path(results or "results")).find(model=model, task=task))
+    found = list(ResultStore(Path(results or "results")).find(model=model, task=task, subset=subset))
     if json:
-        _state.out_json([{"file": str(each.path), **border.dump(each.result)} for each in found])
+        _state.out_json([{"id": each.id, "file": str(each.path), **border.dump(each.result)} for each in found])
         return
     if not found:
         _state.note(f"There are no such results in {results or 'results'}.")
         return
     from embeval.cli import _tables
+    from embeval.leaderboard.board import APPROXIMATE
 
-    _state.out(_tables.stored(found))
+    _state.out(_tables.stored(found, _state.console()))
+    if any(each.result.status == "ok" and (value := each.result.main_value) and value.approximate for each in found):
+        _state.out(APPROXIMATE)
 
 
 @app.command()
 def show(
-    which: Annotated[str, typer.Argument(help="A result's JSON file, or a part of its path.")],
+    which: Annotated[
+        str | None, typer.Argument(help="Id from 'results list', JSON file, or a part of its path.")
+    ] = None,
     results: ResultsOption = None,
+    model: ModelFilter = None,
+    task: TaskFilter = None,
+    subset: SubsetFilter = None,
+    by: Annotated[
+        str | None, typer.Option(envvar="EMBEVAL_BY", help="Values for each label of this slice, worst first.")
+    ] = None,
+    worst: Annotated[
+        int | None, typer.Option(envvar="EMBEVAL_WORST", help="The items with the lowest values, so many.", min=1)
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(envvar="EMBEVAL_METRIC", help="Metric for --by and --worst.  (default: the main one)")
+    ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Shows one result: every metric, counts, warnings, model, signature and provenance."""
+    """Shows one result: every metric, counts, notes, model, protocol and provenance; or where it is weak.
+
+    Examples: embeval results show -m demo -t demo-docs  ·  embeval results show 1a2b3c4d --by kind --worst 5
+    """
     from embeval.core import border
-    from embeval.store.results import ResultStore, Stored
+    from embeval.store.results import ResultStore
+    from embeval.workflows import report
 
     store = ResultStore(Path(results or "results"))
-    if Path(which).is_file():
-        stored = Stored(Path(which), store.get(Path(which)))
-    else:
-        found = [each for each in store.find() if which.casefold() in str(each.path).casefold()]
-        if not found:
-            raise StoreError(f"No stored result has {which!r} in its path. 'embeval results list' shows them.")
-        if len(found) > 1:
-            raise UsageError(
-                f"{which!r} fits {len(found)} results, such as {found[0].path}\nand {found[1].path}.\n"
-                "Say more of the path; 'embeval results list' shows what there is."
-            )
-        stored = found[0]
+    stored = _the_one(store, which, model, task, subset)
+    slices = report.by_slice(store, stored, by, metric) if by is not None else []
+    items = report.worst_items(store, stored, worst, metric) if worst is not None else []
     if json:
-        _state.out_json({"file": str(stored.path), **border.dump(stored.result)})
+        extra = {
+            **({"by": [{"label": each.label, **border.dump(each.value)} for each in slices]} if by else {}),
+            **({"worst": [each._asdict() for each in items]} if worst else {}),
+        }
+        _state.out_json({"id": stored.id, "file": str(stored.path), **border.dump(stored.result), **extra})
         return
     from embeval.cli import _show
 
-    _show.result(stored)
+    if by is None and worst is None:
+        _show.result(stored)
+        return
+    _show.title(stored.result)
+    shown = metric or stored.result.main_score or ""
+    if by is not None:
+        _show.slices(by, shown, slices, stored.result.statistics.level)
+    if worst is not None:
+        _show.items(shown, items, stored.result)
+
+
+@app.command()
+def gc(
+    results: ResultsOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", envvar="EMBEVAL_DRY_RUN", help="Only says what would be removed.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Removes records of failed runs, files that no result refers to, and what killed runs left."""
+    from embeval.store.results import ResultStore
+
+    found = ResultStore(Path(results or "results")).garbage()
+    if not dry_run:
+        for path in found:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError(f"{path}: can't be removed ({error.strerror}).") from None
+    if json:
+        _state.out_json({"removed": [] if dry_run else [str(path) for path in found], "found": len(found)})
+        return
+    for path in found:
+        _state.out_text(f"{path}\n")
+    _state.note(f"{len(found)} files {'would be' if dry_run else 'were'} removed.")
+
+
+def _the_one(
+    store: ResultStore, which: str | None, model: str | None, task: list[str] | None, subset: str | None
+) -> Stored:
+    """The one result that words and filters fit; without a sub-set, the one for the whole split."""
+    from embeval.store.results import Stored
+
+    if which is not None and Path(which).is_file():
+        return Stored(Path(which), store.get(Path(which)))
+    fitting = [
+        each
+        for each in store.find(model=model, task=task, subset=subset)
+        if which is None or which == each.id or which.casefold() in str(each.path).casefold()
+    ]
+    whole = [each for each in fitting if each.result.subset == "all"] if subset is None else []
+    found = whole or fitting
+    if not found:
+        raise StoreError("No stored result fits. 'embeval results list' shows what there is.")
+    if len(found) > 1:
+        shown = " and ".join(f"{each.id} ({each.result.model.label} on {each.result.task.name})" for each in found[:2])
+        raise UsageError(
+            f"{len(found)} results fit, such as {shown}.\n"
+            "Give an id from 'embeval results list', or narrow it down with --model, --task and --subset."
+        )
+    return found[0]

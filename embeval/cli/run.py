@@ -47,7 +47,7 @@ def run(
             "--config",
             "-c",
             envvar="EMBEVAL_CONFIG",
-            help="Evaluation file; -m and -t replace its lists.  [default: embeval.yaml if -m or -t is missing]",
+            help="Evaluation file; -m and -t replace its lists.  (default: embeval.yaml if -m or -t is missing)",
         ),
     ] = None,
     data: DataOption = None,
@@ -56,7 +56,7 @@ def run(
         bool, typer.Option("--overwrite", envvar="EMBEVAL_OVERWRITE", help="Runs again what is finished.")
     ] = False,
     device: Annotated[
-        str | None, typer.Option(envvar="EMBEVAL_DEVICE", help="auto, cpu, cuda, cuda:1 or mps.  [default: auto]")
+        str | None, typer.Option(envvar="EMBEVAL_DEVICE", help="auto, cpu, cuda, cuda:1 or mps.  (default: auto)")
     ] = None,
     batch_tokens: Annotated[
         int | None, typer.Option(envvar="EMBEVAL_BATCH_TOKENS", help="Padded tokens per batch.", min=1)
@@ -64,10 +64,10 @@ def run(
     threads: Annotated[int | None, typer.Option(envvar="EMBEVAL_THREADS", help="CPU threads.", min=1)] = None,
     resamples: Annotated[
         int | None,
-        typer.Option(envvar="EMBEVAL_RESAMPLES", help="Bootstrap resamples; 0 for no intervals.  [default: 10000]"),
+        typer.Option(envvar="EMBEVAL_RESAMPLES", help="Bootstrap resamples; 0 for no intervals.  (default: 10000)"),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(envvar="EMBEVAL_SEED", help="Seed of the resampling.  [default: 0]", min=0)
+        int | None, typer.Option(envvar="EMBEVAL_SEED", help="Seed of the resampling.  (default: 0)", min=0)
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", envvar="EMBEVAL_VERIFY", help="Hashes model files again.")
@@ -98,17 +98,25 @@ def run(
         verify=verify,
     )
     outcomes = []
-    for outcome in api.run(request, progress=_state.progress(), on_start=_announce):
-        _tell(outcome)
-        outcomes.append(outcome)
+    progress = _state.progress()
+    try:
+        for outcome in api.run(request, progress=progress, on_start=_announce):
+            _tell(outcome)
+            outcomes.append(outcome)
+    finally:
+        progress.finish()  # also after Ctrl-C: a bar that is left running would be drawn over the message
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if json:
         _state.out_json(_as_json(outcomes))
     else:
         from embeval.cli import _tables
+        from embeval.leaderboard.board import APPROXIMATE
 
         if len(failed) < len(outcomes):
-            _state.out(_tables.outcomes(outcomes))
+            _state.out(_tables.outcomes(outcomes, _state.console()))
+            values = [outcome.result.main_value for outcome in outcomes if outcome.result is not None]
+            if any(value is not None and value.approximate for value in values):
+                _state.out(APPROXIMATE)
         _state.note(f"Results: {request.results}")
     if failed:
         ours = all(isinstance(outcome.error, EmbevalError) for outcome in failed)
@@ -189,9 +197,8 @@ def _tell(outcome: Outcome) -> None:
     from embeval.leaderboard.render import cell_text
 
     _state.note(f"      {result.main_score} {cell_text(value)} · {done[outcome.status]}")
-    if outcome.status == "done":
-        for warning in result.warnings:
-            _state.note(f"      Note: {warning}")
+    for warning in result.warnings:
+        _state.note(f"      Note: {warning}")
 
 
 def _as_json(outcomes: list[Outcome]) -> Any:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from embeval.cli import _state
 from embeval.cli._complete import complete_task
 from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from embeval.core.border import Described
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Lists task types and the catalogue, or shows one task."
@@ -40,12 +46,13 @@ def list_(
     for name, summary in types.items():
         _tables.add(made, [name, summary])
     _state.out(made)
-    made = _tables.table(["Catalogue", "Type", "Languages", "Data here?", "Data (under --data)", "Licence"])
-    for spec, state in entries:
-        _tables.add(
-            made, [spec.name, spec.type, ", ".join(spec.languages), state, spec.dataset.path, spec.license or ""]
-        )
-    _state.out(made)
+    rows = [
+        [spec.name, spec.type, ", ".join(spec.languages), state, spec.dataset.path, spec.license or ""]
+        for spec, state in entries
+    ]
+    headings = ["Catalogue", "Type", "Languages", "Data here?", "Data (under --data)", "Licence"]
+    spare = ("Licence", "Data (under --data)", "Languages")
+    _state.out(_tables.fitting(headings, rows, _state.console(), spare=spare))
     _state.note("Your own data needs no entry: embeval run -t sts:pairs.csv -t path/to/beir-folder")
 
 
@@ -59,12 +66,15 @@ def show(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Shows a task: where its data belongs, its options, and what the data holds if it is there."""
+    """Shows a task, or a type of task: where its data belongs, its options, and what the data holds if it is there."""
     from embeval.core import border
     from embeval.tasks import TASK_TYPES, catalog
     from embeval.workflows import requests
 
     entry = catalog.find(requests.split_settings(name)[0])
+    if entry is None and name in TASK_TYPES.names():
+        _show_type(name, json)
+        return
     if entry is not None and _data_state(entry, data) != "yes":
         spec, payload_facts = entry, {}
     else:
@@ -99,6 +109,34 @@ def show(
         _state.note(f"Its data is not here. Put it at DIR/{spec.dataset.path} and say --data DIR.")
 
 
+def _show_type(name: str, json: bool) -> None:
+    from embeval.core import border
+    from embeval.tasks import TASK_TYPES
+
+    task_type = TASK_TYPES.get(name)
+    options = border.describe(task_type.options)
+    if json:
+        described = [asdict(option) for option in options]
+        _state.out_json(
+            {"type": name, "summary": task_type.summary, "main_score": task_type.main_score, "options": described}
+        )
+        return
+    _state.out(f"{name}: {task_type.summary}; main score {task_type.main_score}")
+    _state.out(_options_table(options, {}))
+
+
+def _options_table(options: Sequence[Described], chosen: Mapping[str, Any]) -> Table:
+    from embeval.cli import _tables
+
+    made = _tables.table(["Option", "Value", "What it does", "Choices"])
+    for option in options:
+        value = chosen.get(option.name, option.default)
+        _tables.add(
+            made, [option.name, "null" if value is None else str(value), option.text, ", ".join(option.choices)]
+        )
+    return made
+
+
 def _data_state(spec: Any, data: str | None) -> str:
     from embeval.tasks import catalog
 
@@ -117,7 +155,8 @@ def _facts(task: Any) -> dict[str, Any]:
         facts |= {
             "documents": len(payload.doc_ids),
             "queries": len(payload.queries),
-            "judged queries": len(payload.qrels.judged),
+            "judged queries": len([query for query in payload.qrels.judged if query not in payload.unanswerable]),
+            "unanswerable queries": len(payload.unanswerable),
             "judgments": sum(len(grades) for grades in payload.qrels.judgments.values()),
         }
     else:

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 from embeval.core import strict_json
 from embeval.core.result import MetricValue, Result
+from embeval.core.words import plural
+
+APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate, and likely too narrow."
 
 
 class ColumnKey(NamedTuple):
@@ -33,6 +36,12 @@ class RowKey(NamedTuple):
     name: str
     revision: str
     digest: str
+
+    @classmethod
+    def of(cls, result: Result) -> RowKey:
+        """The row that a result belongs to."""
+        model = result.model
+        return cls(model.label, model.name, model.revision or "", result.signature.model_digest[:8])
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,33 @@ class Board:
     rows: tuple[Row, ...]
     """Rows: complete ones by mean, best first, then the others by name."""
     failures: tuple[str, ...] = field(default=())
-    """One sentence for each failed run."""
+    """One sentence for each failed run of a task that is a column."""
+    hidden_columns: int = 0
+    """Columns left out because newer results of the same task were made with other data or options."""
+    hidden_failures: int = 0
+    """Failed runs of tasks that are no column."""
+    levels: tuple[float, ...] = ()
+    """Coverage that the intervals aim at; more than one where results differ in it."""
+
+    @property
+    def approximate(self) -> bool:
+        """Whether any interval is known to be rough."""
+        return any(cell.approximate for row in self.rows for cell in row.cells.values())
+
+    def remarks(self) -> list[str]:
+        """What a reader of the table should know, as sentences."""
+        found = []
+        if self.levels:
+            shown = " and ".join(f"{level * 100:g} %" for level in self.levels)
+            found.append(f"Brackets hold {shown} bootstrap intervals.")
+        if self.approximate:
+            found.append(APPROXIMATE)
+        if n := self.hidden_columns:
+            older = plural(n, "older column is", "older columns are")
+            found.append(f"{older} hidden (same task, other data or options); --all shows everything.")
+        if n := self.hidden_failures:
+            found.append(f"{plural(n, 'failed run')} of other tasks; see embeval results list.")
+        return found
 
     def to_json(self) -> strict_json.Json:
         """The table as plain values."""
@@ -78,6 +113,9 @@ class Board:
                 for row in self.rows
             ],
             "failures": list(self.failures),
+            "hidden_columns": self.hidden_columns,
+            "hidden_failures": self.hidden_failures,
+            "levels": list(self.levels),
         }
 
 
@@ -90,18 +128,23 @@ def _cell_json(cell: MetricValue | None) -> dict[str, Any] | None:
         "ci_high": cell.ci_high,
         "n_items": cell.n_items,
         "reason": cell.reason,
+        "note": cell.note,
     }
 
 
-def build(results: Iterable[Result], *, metric: str | None = None, subset: str = "all") -> Board:
-    """The table of the results of one sub-set; ``metric`` instead of each task's main score."""
+def build(results: Iterable[Result], *, metric: str | None = None, subset: str = "all", older: bool = False) -> Board:
+    """The table of the results of one sub-set; ``metric`` instead of each task's main score.
+
+    Of columns that are the same task under different data or options, only the one with the newest result is shown,
+    unless ``older``.
+    """
     cells: dict[RowKey, dict[ColumnKey, MetricValue]] = {}
-    failures = []
+    newest: dict[ColumnKey, str] = {}
+    levels = set()
+    failed = []
     for result in results:
         if result.status == "error":
-            assert result.error is not None
-            reason = next(iter(result.error.message.splitlines()), "") or result.error.type
-            failures.append(f"{result.model.label} on {result.task.name}: {reason}")
+            failed.append(result)
             continue
         name = metric or result.main_score
         if result.subset != subset or name is None or name not in result.scores:
@@ -114,18 +157,46 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
             result.signature.metrics.get(name, 0),
             result.signature.protocol_digest[:8],
         )
-        row = RowKey(
-            result.model.label, result.model.name, result.model.revision or "", result.signature.model_digest[:8]
-        )
-        cells.setdefault(row, {})[column] = result.scores[name]
-    columns = tuple(sorted({column for of_row in cells.values() for column in of_row}))
-    shared = Counter(row.label for row in cells)
+        cells.setdefault(RowKey.of(result), {})[column] = result.scores[name]
+        newest[column] = max(newest.get(column, ""), result.timings.started_at if result.timings else "")
+        if result.scores[name].ci_low is not None:
+            levels.add(result.statistics.level)
+    columns = tuple(sorted(newest))
+    if not older:
+        latest: dict[tuple[str, ...], ColumnKey] = {}
+        for column in sorted(columns, key=lambda key: newest[key]):
+            latest[column.task, column.split, column.metric] = column
+        columns = tuple(sorted(latest.values()))
+    labels = unique_labels(cells)
     rows = [
-        Row(key, key.label if shared[key.label] == 1 else f"{key.label} #{key.digest}", of_row, _mean(of_row, columns))
+        Row(key, labels[key], shown, _mean(shown, columns))
         for key, of_row in cells.items()
+        if (shown := {column: of_row[column] for column in columns if column in of_row})
     ]
     rows.sort(key=lambda row: (row.mean is None, -(row.mean or 0.0), row.label))
-    return Board(columns, _headings(columns), tuple(rows), tuple(failures))
+    tasks = {column.task for column in columns}
+    told = [result for result in failed if result.task.name in tasks or not tasks]
+    return Board(
+        columns,
+        _headings(columns),
+        tuple(rows),
+        tuple(_sentence(result) for result in told),
+        hidden_columns=len(newest) - len(columns),
+        hidden_failures=len(failed) - len(told),
+        levels=tuple(sorted(levels)),
+    )
+
+
+def unique_labels(keys: Iterable[RowKey]) -> dict[RowKey, str]:
+    """A label for each model; where two share one, the beginning of the digest is added."""
+    shared = Counter(key.label for key in keys)
+    return {key: key.label if shared[key.label] == 1 else f"{key.label} #{key.digest}" for key in keys}
+
+
+def _sentence(result: Result) -> str:
+    assert result.error is not None
+    reason = next(iter(result.error.message.splitlines()), "") or result.error.type
+    return f"{result.model.label} on {result.task.name}: {reason}"
 
 
 def _mean(cells: Mapping[ColumnKey, MetricValue], columns: tuple[ColumnKey, ...]) -> float | None:

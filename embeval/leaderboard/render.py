@@ -11,27 +11,31 @@ from embeval.leaderboard.board import Board
 def markdown(board: Board) -> str:
     """A Markdown table: value and interval per cell, ``—`` for a gap."""
     headings = [f"{board.headings[key]} {key.metric}" for key in board.columns]
+    with_mean = len(board.columns) > 1  # of one column, the mean says nothing
     lines = [
-        "| " + " | ".join(["Model", "Mean", *map(escape, headings)]) + " |",
-        "|" + "|".join(["---", *["---:"] * (len(headings) + 1)]) + "|",
+        "| " + " | ".join(["Model", *["Mean"] * with_mean, *map(escape, headings)]) + " |",
+        "|" + "|".join(["---", *["---:"] * (len(headings) + with_mean)]) + "|",
     ]
     for row in board.rows:
         cells = [escape(cell_text(row.cells.get(key))) for key in board.columns]
-        lines.append("| " + " | ".join([escape(row.label), number(row.mean), *cells]) + " |")
+        lines.append("| " + " | ".join([escape(row.label), *[number(row.mean)] * with_mean, *cells]) + " |")
+    for remark in board.remarks():
+        lines += ["", escape(remark)]
     for failure in board.failures:
         lines += ["", f"Failed: {escape(failure)}"]
     return "\n".join(lines) + "\n"
 
 
 def cell_text(cell: MetricValue | None) -> str:
-    """``0.8203 [0.7976, 0.8405]``; ``—`` for a gap, the reason for an undefined value."""
+    """``0.8203 [0.7976, 0.8405]``, ``≈[`` for a rough interval; ``—`` for a gap, the reason for an undefined value."""
     if cell is None:
         return "—"
     if cell.value is None:
         return f"n/a ({cell.reason})"
     if cell.ci_low is None or cell.ci_high is None:
         return number(cell.value)
-    return f"{number(cell.value)} [{number(cell.ci_low)}, {number(cell.ci_high)}]"
+    mark = "≈" if cell.approximate else ""
+    return f"{number(cell.value)} {mark}[{number(cell.ci_low)}, {number(cell.ci_high)}]"
 
 
 def number(value: float | None) -> str:

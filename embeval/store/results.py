@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -27,6 +28,8 @@ from embeval.core.specs import ModelSpec
 from embeval.errors import StoreError
 from embeval.store import atomic, items
 
+MIN_AGE_S = 3600
+"""A file of items without a result is garbage once it is this old."""
 MAX_NAME = 100
 """Characters of a folder or file name; longer names end in a hash."""
 
@@ -39,6 +42,12 @@ class Stored:
     """Its JSON file."""
     result: Result
     """Its content."""
+
+    @property
+    def id(self) -> str:
+        """Eight characters that name it among all results, for people to type."""
+        place = "/".join(self.path.parts[-5:])
+        return hashlib.sha256(place.encode("utf-8")).hexdigest()[:8]
 
 
 def safe_name(name: str) -> str:
@@ -53,6 +62,16 @@ def safe_name(name: str) -> str:
     if len(encoded) > MAX_NAME:
         encoded = encoded[: MAX_NAME - 17] + "-" + hashlib.sha256(name.encode("utf-8")).hexdigest()[:16]
     return encoded or "%empty"
+
+
+def _filter(there: Iterable[str], wanted: Sequence[str] | None) -> Callable[[str], bool]:
+    """Whether a name is wanted: exactly, or for a word that is nobody's name as a part; upper and lower case alike."""
+    if wanted is None:
+        wanted = [""]  # a part of every name
+    names = {name.casefold() for name in there}
+    exact = {word.casefold() for word in wanted if word.casefold() in names}
+    parts = [word.casefold() for word in wanted if word.casefold() not in names]
+    return lambda name: name.casefold() in exact or any(part in name.casefold() for part in parts)
 
 
 class ResultStore:
@@ -129,20 +148,53 @@ class ResultStore:
         """Raises ``StoreError`` where nothing can be written, before hours are spent on what can't be kept."""
         atomic.refuse_unwritable(self.root)
 
-    def find(self, *, model: str | None = None, task: str | None = None, status: str | None = None) -> Iterator[Stored]:
-        """Stored results in the order of their paths; ``model`` and ``task`` match any part of the name."""
+    def find(
+        self,
+        *,
+        model: str | None = None,
+        task: str | Sequence[str] | None = None,
+        subset: str | None = None,
+        status: str | None = None,
+    ) -> Iterator[Stored]:
+        """Stored results in the order of their paths.
+
+        ``task`` is a name or names: a result fits if its task is called so, or, where no task is, if the name is a part
+        of its task's. ``model`` likewise, by label or name.
+        """
         if not self.root.is_dir():
             return
-        for path in sorted(self.root.glob("*/*/*/*/*.json")):
-            if path.name.startswith("."):
-                continue
-            result = self.get(path)
-            if model is not None and model.casefold() not in f"{result.model.name} {result.model.label}".casefold():
-                continue
-            if task is not None and task.casefold() not in result.task.name.casefold():
-                continue
-            if status is None or result.status == status:
-                yield Stored(path, result)
+        paths = [path for path in sorted(self.root.glob("*/*/*/*/*.json")) if not path.name.startswith(".")]
+        everything = [Stored(path, self.get(path)) for path in paths]
+        tasks = [task] if isinstance(task, str) else task
+        fits_task = _filter([each.result.task.name for each in everything], tasks)
+        names = [name for each in everything for name in (each.result.model.label, each.result.model.name)]
+        fits_model = _filter(names, [model] if model is not None else None)
+        for stored in everything:
+            result = stored.result
+            if (
+                fits_task(result.task.name)
+                and (fits_model(result.model.label) or fits_model(result.model.name))
+                and subset in (None, result.subset)
+                and status in (None, result.status)
+            ):
+                yield stored
+
+    def garbage(self) -> list[Path]:
+        """Files that can go: records of failures, files that no result refers to, and what killed runs left.
+
+        Item files younger than an hour are spared: a run may be about to write the result that refers to them.
+        """
+        found = []
+        young = time.time() - MIN_AGE_S
+        for folder in sorted({path.parent for path in self.root.glob("*/*/*/*/*")}):
+            used = set()
+            for stored in (Stored(path, self.get(path)) for path in sorted(folder.glob("*.json"))):
+                if stored.result.status == "error":
+                    found.append(stored.path)
+                used |= {each.file for each in (stored.result.items, stored.result.run) if each is not None}
+            files = sorted([*folder.glob("*.parquet"), *folder.glob(".*.tmp")])
+            found += [path for path in files if path.name not in used and path.stat().st_mtime < young]
+        return found
 
     def _put_file(self, folder: Path, data: bytes, kind: str) -> FileRef:
         digest = hashlib.sha256(data).hexdigest()

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from embeval.core import strict_json
 from embeval.core.progress import Progress
 from embeval.core.protocols import Task
@@ -19,10 +17,12 @@ from embeval.leaderboard.render import cell_text
 from embeval.runner import local
 from embeval.runner.local import Outcome
 from embeval.store.results import ResultStore
-from embeval.workflows import requests
+from embeval.workflows import report, requests
 
 MODELS = ("demo", "hashing")
 TASKS = ("demo-docs", "demo-pairs")
+MODEL_WORD = "MiniLM"
+"""Enough of the model's name to find its results by."""
 METRIC = "ndcg_at_10"
 HARDEST = 3
 """Queries shown in full."""
@@ -36,7 +36,7 @@ class Report:
     """Models by tasks."""
     models: tuple[str, ...]
     """Labels of the models."""
-    by_kind: tuple[tuple[str, int, tuple[float, ...]], ...]
+    by_kind: tuple[tuple[str, int, tuple[float | None, ...]], ...]
     """(kind of query, number of queries, nDCG@10 of each model)."""
     hardest: str
     """The queries on which the first model does worst, with what it found instead."""
@@ -89,29 +89,29 @@ def _run(folder: Path, kept: str | None, on_step: Callable[[str], None], progres
     )
 
 
-def _by_kind(store: ResultStore, outcomes: list[Outcome]) -> tuple[tuple[str, int, tuple[float, ...]], ...]:
-    records = [store.records(outcome.stored[-1]) for outcome in outcomes]
-    rows = records[0].rows_by("kind")
+def _by_kind(store: ResultStore, outcomes: list[Outcome]) -> tuple[tuple[str, int, tuple[float | None, ...]], ...]:
+    per_model = [
+        {each.label: each.value for each in report.by_slice(store, outcome.stored[-1], "kind")} for outcome in outcomes
+    ]
     return tuple(
-        (kind, len(of_kind), tuple(float(each.columns[METRIC][of_kind].mean()) for each in records))
-        for kind, of_kind in rows.items()
+        (kind, value.n_items, tuple(values[kind].value for values in per_model)) for kind, value in per_model[0].items()
     )
 
 
 def _hardest(store: ResultStore, outcome: Outcome, task: Task[Any]) -> str:
     payload: RetrievalData = task.load()
     stored = outcome.stored[-1]
-    records, ranking = store.records(stored), store.run(stored)
+    ranking = store.run(stored)
     lines = [f"The {HARDEST} hardest queries for {stored.result.model.label}:"]
-    for row in np.argsort(records.columns[METRIC], kind="stable")[:HARDEST]:
-        query = records.ids[row]
-        grades = payload.qrels.judgments[query]
-        found = [doc for doc, _ in ranking.hits(query)]
+    for item in report.worst_items(store, stored, HARDEST):
+        grades = payload.qrels.judgments[item.id]
+        found = [doc for doc, _ in ranking.hits(item.id)]
         wanted = [doc for doc, grade in grades.items() if grade == max(grades.values())]
         places = ", ".join(f"{doc} at rank {found.index(doc) + 1}" for doc in wanted if doc in found)
         lines += [
-            f"  {payload.queries[query]!r} ({METRIC} {records.columns[METRIC][row]:.2f})",
-            f"    wanted {places}; found first {found[0]}",
+            f"  {payload.queries[item.id]!r}",
+            f"    nDCG {item.value:.2f}: wanted {places}",
+            f"    found first {found[0]}",
         ]
     return "\n".join(lines)
 
@@ -119,11 +119,19 @@ def _hardest(store: ResultStore, outcome: Outcome, task: Task[Any]) -> str:
 def _next_steps(kept: str | None) -> str:
     lines = [
         "Next, with data of your own:",
-        "  embeval init                                   a commented embeval.yaml that runs as it is",
-        "  embeval run -m demo -t path/to/golden-set      a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv",
-        "  embeval run -m demo -t sts:pairs.csv           columns sentence1, sentence2, score",
-        "  embeval leaderboard show                       all stored results side by side",
+        "  embeval init                           a commented embeval.yaml, runs as it is",
+        "  embeval run -m demo -t path/to/golden  a folder with corpus, queries and qrels",
+        "  embeval run -m demo -t sts:pairs.csv   columns sentence1, sentence2 and score",
+        "  embeval leaderboard show               all stored results side by side",
     ]
-    if kept is not None:
-        lines.append(f"  embeval results show demo-docs --results {kept}    everything that a result records")
+    if kept is None:
+        lines.append("These results were not kept; embeval demo --results results keeps them.")
+    else:
+        where = f"-m {MODEL_WORD} -t {TASKS[0]} --results {kept}"
+        lines += [
+            "What this demo stored:",
+            f"  embeval leaderboard show --results {kept}",
+            f"  embeval results show {where}",
+            f"  embeval results show {where} --by kind",
+        ]
     return "\n".join(lines)

@@ -71,7 +71,7 @@ DATA: dict[str, Broken] = {
     ),
     "missing column of a tsv": Broken(
         "golden",
-        ("golden/qrels/test.tsv, line 2", "no column 'query-id'", "Columns: 'query', 'doc', 'grade'"),
+        ("golden/qrels/test.tsv, line 1", "no column 'query-id'", "query-id, corpus-id, score"),
         golden(qrels="query\tdoc\tgrade\nq1\td1\t1\n"),
     ),
     "bad JSON": Broken(
@@ -197,7 +197,9 @@ EARLY = {
         ("run", "-m", "hashing", "-t", "demo-pairs,main_score=ndcg_at_10"),
         ("demo-pairs", "'ndcg_at_10'"),
     ),
-    "unknown option of a model": Case(2, ("run", "-m", "hashing,dimm=64", "-t", "demo-pairs"), ("'dimm'", "'dim'")),
+    "unknown option of a model": Case(
+        2, ("run", "-m", "hashing,dimm=64", "-t", "demo-pairs"), ("dimm: unknown key", "'dim'")
+    ),
     "wrong value of a model": Case(
         2, ("run", "-m", "hashing,dim=3", "-t", "demo-pairs"), ("dim must be a whole number from 8 to 65536, not 3",)
     ),
@@ -270,7 +272,7 @@ EARLY = {
     ),
     "unknown metric": Case(2, ("leaderboard", "show", "--metric", "ndgc_at_10"), ("'ndgc_at_10'", "'ndcg_at_10'")),
     "no results": Case(3, ("leaderboard", "show"), ("no results to show in results", "embeval run")),
-    "no such result": Case(3, ("results", "show", "x"), ("'x'", "embeval results list")),
+    "no such result": Case(3, ("results", "show", "x"), ("No stored result fits", "embeval results list")),
     "a result that is none": Case(
         3, ("results", "show", "x.json"), ("x.json", "not a result of schema version 1"), {"x.json": "{}"}
     ),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import typer
@@ -244,7 +247,7 @@ WRONG = [
     ("tasks show sts:none.csv", 3),
     ("models show ./none", 3),
     ("results show nope", 3),
-    ("results show demo-pairs", 2),
+    ("results show", 2),
     # Found by the parser, before any verb runs.
     ("run --resamples many", 2),
     ("run --no-such-option", 2),
@@ -318,7 +321,7 @@ def test_quiet_does_not_silence_errors(project: Project) -> None:
     """A failing command that says nothing would help nobody."""
     done = project("results", "show", "nope", "-q")
     assert (done.code, done.out) == (3, "")
-    assert done.err == "Error: No stored result has 'nope' in its path. 'embeval results list' shows them.\n"
+    assert done.err == "Error: No stored result fits. 'embeval results list' shows what there is.\n"
 
 
 @pytest.mark.parametrize(
@@ -599,9 +602,13 @@ def test_results_list(project: Project) -> None:
     assert project("results", "list", "--json", env={"EMBEVAL_TASK": "docs"}).json == [
         each for each in everything if each["task"]["name"] == "demo-docs"
     ]
+    assert project("results", "list", "-t", "docs", "-t", "PAIRS", "--json").json == everything
+    (pooled,) = project("results", "list", "-t", "pairs", "--subset", "wmean", "--json").json
+    assert pooled["subset"] == "wmean"
+    assert len({each["id"] for each in everything}) == 9
     table = project("results", "list").out
-    assert len(re.findall(r"^ hashing ", table, re.MULTILINE)) == 9
-    assert re.search(r"hashing +demo-docs +test +all +ndcg_at_10 +0\.3920 +103", table)
+    assert all(len(re.findall(rf"^ *{each['id']} ", table, re.MULTILINE)) == 1 for each in everything)
+    assert re.search(r"hashing +demo-docs +test +all +ndcg_at_10 +0\.3920 +0\.3391 – 0\.4504 +103 ", table)
 
 
 def test_nothing_stored_is_said(project: Project) -> None:
@@ -612,26 +619,120 @@ def test_nothing_stored_is_said(project: Project) -> None:
 
 
 def test_results_show(project: Project) -> None:
-    """By a part of its path or by its file: every metric, counts, protocol, provenance; as JSON the file's content."""
+    """By id, model and task, a part of its path or its file: every metric, counts, protocol, provenance.
+
+    As JSON it is the file's content, with the id and the file.
+    """
     (stored,) = project.results.find(task="demo-docs")
     file = stored.path.relative_to(project.folder).as_posix()
     by_part, by_file = project("results", "show", "demo-docs"), project("results", "show", file)
     assert (by_part.code, by_part.err) == (0, "")
     assert by_part.out == by_file.out
+    assert project("results", "show", stored.id).out == by_file.out
+    assert project("results", "show", "-m", "HASHING", "-t", "demo-docs").out == by_file.out
+    shown = [line.split()[0] for line in by_file.out.splitlines() if re.match(r" *[a-z]+(_at_\d+)? +\d\.\d{4} ", line)]
+    assert shown[:4] == ["ndcg_at_10", "ndcg_at_1", "ndcg_at_3", "ndcg_at_5"]  # and not _100 before _3
     for part in ("ndcg_at_10", "recall_at_100", "0.3920", "documents", "232", "builtin:1", "doc_id_desc", file):
         assert part in by_part.out
     value = project("results", "show", file, "--json").json
-    assert value.pop("file") == file
+    assert (value.pop("file"), value.pop("id")) == (file, stored.id)
     assert value == json.loads(stored.path.read_bytes())
 
 
 def test_results_show_of_several(project: Project) -> None:
-    """A part that fits several is a usage error; the message names some of them and stays short."""
-    done = project("results", "show", "demo-pairs")
+    """Words that fit several are a usage error; the message names some of them by id and stays short."""
+    done = project("results", "show")
     assert (done.code, done.out) == (2, "")
-    assert "'demo-pairs' fits 8 results" in done.err
-    assert "test.all." in done.err
+    assert done.err.startswith("Error: 2 results fit, such as ")
+    assert all(
+        f"{each.id} (hashing on {each.result.task.name})" in done.err for each in project.results.find(subset="all")
+    )
     assert len(done.err.splitlines()) <= 3
+
+
+def test_results_show_takes_the_whole_split_unless_told_otherwise(project: Project) -> None:
+    """A task with sub-sets has one result for everything; the others are asked for by name."""
+    whole = project("results", "show", "demo-pairs", "--json").json
+    assert whole["subset"] == "all"
+    names = sorted({each.result.subset for each in project.results.find(task="demo-pairs")})
+    for name in names:
+        one = project("results", "show", "demo-pairs", "--subset", name, "--json").json
+        assert one["subset"] == name
+        assert project("results", "show", one["id"], "--json").json == one
+
+
+def test_results_show_by_slice(project: Project) -> None:
+    """A metric by label, worst first, each the mean of the stored items with that label."""
+    (stored,) = project.results.find(task="demo-docs")
+    records = project.results.records(stored)
+    wanted = sorted(
+        (float(np.mean(records.columns["recall_at_5"][rows])), label, len(rows))
+        for label, rows in records.rows_by("kind").items()
+    )
+    words = ("results", "show", "demo-docs", "--by", "kind", "--metric", "recall_at_5")
+    found = [(each["value"], each["label"], each["n_items"]) for each in project(*words, "--json").json["by"]]
+    assert [each[1:] for each in found] == [each[1:] for each in wanted]
+    assert [each[0] for each in found] == pytest.approx([each[0] for each in wanted])
+    table = project(*words).out
+    for value, label, n_items in wanted:
+        assert re.search(rf"{re.escape(label)} +{n_items} +{value:.4f} ", table)
+    assert "≈" in table  # labels with fewer than 50 queries
+    by_main = project("results", "show", "demo-docs", "--by", "kind").out
+    assert "ndcg_at_10" in by_main
+
+
+def test_results_show_worst(project: Project) -> None:
+    """The items with the lowest values, lowest first, with their labels."""
+    (stored,) = project.results.find(task="demo-docs")
+    records = project.results.records(stored)
+    wanted = sorted(range(len(records)), key=lambda row: (records.columns["ndcg_at_10"][row], row))[:4]
+    found = project("results", "show", "demo-docs", "--worst", "4", "--json").json["worst"]
+    assert [each["id"] for each in found] == [records.ids[row] for row in wanted]
+    assert [each["labels"] for each in found] == [{"kind": records.slices["kind"][row]} for row in wanted]
+    table = project("results", "show", "demo-docs", "--worst", "4").out
+    assert [line.split()[0] for line in table.splitlines() if re.search(r"0\.\d{4}", line)] == [
+        records.ids[row] for row in wanted
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("demo-docs --by knid", 2, "Unknown slice 'knid'. Did you mean 'kind'?"),
+        ("demo-docs --by kind --metric cosine_spearman", 2, "Unknown metric of this result 'cosine_spearman'"),
+        ("demo-pairs --worst 3", 2, "'cosine_spearman' is a value of all items together; single items have none."),
+        ("demo-docs --worst 0", 2, "Invalid value for '--worst'"),
+        ("-m hashing -t demo-docs --subset de", 3, "No stored result fits."),
+    ],
+)
+def test_results_show_refuses(project: Project, words: str, code: int, said: str) -> None:
+    """Slices, metrics and sub-sets that aren't there are named, and nothing is printed."""
+    done = project("results", "show", *words.split())
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+
+
+def test_results_gc(project: Project, tmp_path: Path) -> None:
+    """Records of failures, files of no result and remains of kills go; results, their files and young files stay."""
+    shutil.copytree(project.folder / "results", tmp_path / "results")
+    before = {path for path in (tmp_path / "results").rglob("*") if path.is_file()}
+    assert embeval("run", "-q", "-m", "hashing", "-t", "STS12", "--data", "none", cwd=tmp_path).code == 3
+    folder = next(path.parent for path in before)
+    old = [folder / "0123456789abcdef.items.parquet", folder / ".test.all.json.x.tmp"]
+    young = folder / "fedcba9876543210.run.parquet"
+    for path in (*old, young):
+        path.write_bytes(b"x")
+    for path in old:
+        os.utime(path, (0, 0))
+    would = embeval("results", "gc", "--dry-run", "--json", cwd=tmp_path).json
+    assert would == {"removed": [], "found": 3}
+    done = embeval("results", "gc", "--json", cwd=tmp_path).json
+    gone = {tmp_path / each for each in done["removed"]}
+    assert {path.name.split(".", 1)[-1] for path in gone - set(old)} == {"all.error.json"}
+    assert set(old) < gone
+    assert {path for path in (tmp_path / "results").rglob("*") if path.is_file()} == {*before, young}
+    again = embeval("results", "gc", cwd=tmp_path)
+    assert (again.code, again.out, again.err) == (0, "", "0 files were removed.\n")
 
 
 def test_leaderboard_in_three_forms(project: Project) -> None:
@@ -649,6 +750,7 @@ def test_leaderboard_in_three_forms(project: Project) -> None:
         "| Model | Mean | demo-docs ndcg_at_10 | demo-pairs cosine_spearman |\n"
         "|---|---:|---:|---:|\n"
         f"| hashing | {row['mean']:.4f} | {cells[0]} | {cells[1]} |\n"
+        "\nBrackets hold 95 % bootstrap intervals.\n"
     )
     table = project("leaderboard", "show").out
     for shown in (f"{row['mean']:.4f}", *(part for cell in cells for part in cell.split(" ", 1))):
@@ -656,17 +758,32 @@ def test_leaderboard_in_three_forms(project: Project) -> None:
 
 
 def test_leaderboard_of_one_metric_or_task(project: Project) -> None:
-    """By option or variable."""
+    """By option or variable; tasks more than once; of one column, the mean would say nothing."""
     value = project("leaderboard", "show", "--metric", "recall_at_100", "--json").json
     assert [column["metric"] for column in value["columns"]] == ["recall_at_100"]
     by_variable = {"EMBEVAL_TASK": "pairs", "EMBEVAL_FORMAT": "markdown"}
-    assert project("leaderboard", "show", env=by_variable).out.startswith("| Model | Mean | demo-pairs cosine_spearman")
+    assert project("leaderboard", "show", env=by_variable).out.startswith("| Model | demo-pairs cosine_spearman |")
+    both = project("leaderboard", "show", "-t", "demo-pairs", "-t", "demo-docs", "--json").json
+    assert both == project("leaderboard", "show", "--json").json
+    absent = project("leaderboard", "show", "--metric", "ndcg_at_7")
+    assert (absent.code, absent.out) == (3, "")
+    assert "no results with the metric 'ndcg_at_7'" in absent.err
 
 
 def test_leaderboard_names_failures(project: Project, tmp_path: Path) -> None:
-    """Beside the table, in the Markdown and in the JSON."""
+    """Beside the table, in the Markdown and in the JSON: those of tasks that are a column."""
     shutil.copytree(project.folder / "results", tmp_path / "results")
     assert embeval("run", "-q", "-m", "hashing", "-t", "STS12", "--data", "none", cwd=tmp_path).code == 3
+    only_counted = embeval("leaderboard", "show", "--json", cwd=tmp_path).json
+    assert (only_counted["failures"], only_counted["hidden_failures"]) == ([], 1)
+    other = ("run", "-q", "-m", "hashing,dim=64", "-t", "STS12")
+    write_pairs(
+        tmp_path / "sets" / "sts" / "STS12" / "test.jsonl", [("a b", "a b", 3.0), ("a b", "a c", 2.0), ("a", "b", 0.0)]
+    )
+    (tmp_path / "sets" / "sts" / "STS12" / "test.jsonl.gz").write_bytes(
+        gzip.compress((tmp_path / "sets" / "sts" / "STS12" / "test.jsonl").read_bytes())
+    )
+    assert embeval(*other, *FEW, "--data", "sets", cwd=tmp_path).code == 0
     sentence = "hashing on STS12: none/sts/STS12/test.jsonl.gz: no such file."
     assert embeval("leaderboard", "show", "--json", cwd=tmp_path).json["failures"] == [sentence]
     assert f"Failed: {sentence}" in embeval("leaderboard", "show", cwd=tmp_path).err
@@ -853,7 +970,7 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
     [
         ("embeval ", list(VERBS)),
         ("embeval r", ["run", "results"]),
-        ("embeval results ", ["list", "show"]),
+        ("embeval results ", ["list", "show", "gc"]),
         ("embeval run -t demo", ["demo-docs", "demo-pairs"]),
         ("embeval run -m ", ["demo", "hashing"]),
         (

@@ -10,9 +10,9 @@ import pytest
 
 from embeval.core import strict_json
 from embeval.core.provenance import Provenance
-from embeval.core.result import Failure, MetricValue, Result
+from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.signature import Signature
-from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
+from embeval.core.specs import DatasetRef, ModelSpec, StatisticsOptions, TaskSpec
 from embeval.leaderboard.board import Board, build
 
 MINI = ModelSpec(name="org/mini", revision="a" * 40)
@@ -28,8 +28,13 @@ def made(
     subset: str = "all",
     data: str = "v1",
     metric_version: int = 1,
+    day: int = 1,
+    interval: tuple[float, float] | None = None,
+    n_items: int = 100,
+    level: float = 0.95,
 ) -> Result:
     """A finished result; a single value is that of the main score, ``ndcg_at_10``."""
+    low, high = interval or (None, None)
     values = value if isinstance(value, Mapping) else {"ndcg_at_10": value}
     return Result(
         status="ok",
@@ -38,7 +43,13 @@ def made(
         split=split,
         subset=subset,
         scores={
-            name: MetricValue(value=each, n_items=100, reason=None if each is not None else "constant_input")
+            name: MetricValue(
+                value=each,
+                ci_low=low,
+                ci_high=high,
+                n_items=n_items,
+                reason=None if each is not None else "constant_input",
+            )
             for name, each in values.items()
         },
         main_score=next(iter(values)),
@@ -48,6 +59,8 @@ def made(
             model_digest=model.digest,
         ),
         provenance=Provenance(python="3", packages={}, os="os", cpu="cpu", n_cpus=1),
+        statistics=StatisticsOptions(level=level),
+        timings=Timings(started_at=f"2026-01-{day:02}T00:00:00Z", wall_s=1.0, cpu_s=1.0),
     )
 
 
@@ -108,7 +121,7 @@ def test_an_undefined_value_leaves_no_mean() -> None:
     """A null is kept with its reason, and nothing is averaged around it."""
     board = build([made(MINI, "wiki", None), made(MINI, "faq", 0.2)])
     assert shown(board) == {"mini": [None, 0.2, None]}
-    assert [cell.reason for cell in board.rows[0].cells.values()] == ["constant_input", None]
+    assert [cell.reason for cell in board.rows[0].cells.values()] == [None, "constant_input"]
 
 
 def test_a_mean_of_zero_is_a_mean() -> None:
@@ -129,7 +142,7 @@ def test_a_mean_of_zero_is_a_mean() -> None:
 )
 def test_different_protocols_never_share_a_column(change: dict[str, Any], expected: list[str] | None) -> None:
     """Other data, another split or version of the metric: two columns, told apart by their headings, and no means."""
-    board = build([made(MINI, "wiki", 0.5), made(MAXI, "wiki", 0.6, **change)])
+    board = build([made(MINI, "wiki", 0.5), made(MAXI, "wiki", 0.6, **change)], older=True)
     assert len(board.columns) == 2
     assert [row.mean for row in board.rows] == [None, None]
     assert sorted(len(row.cells) for row in board.rows) == [1, 1]
@@ -143,9 +156,54 @@ def test_different_protocols_never_share_a_column(change: dict[str, Any], expect
 def test_headings_show_the_protocol_only_where_it_is_needed() -> None:
     """A task with one protocol is called by its name; two protocols show the digest that names their files."""
     results = [made(MINI, "wiki", 0.5), made(MINI, "wiki", 0.6, data="v2"), made(MINI, "faq", 0.7)]
-    board = build(results)
+    board = build(results, older=True)
     digests = sorted(result.signature.protocol_digest[:8] for result in results[:2])
     assert headings(board) == ["faq", *(f"wiki #{digest}" for digest in digests)]
+
+
+@pytest.mark.parametrize("change", [{"data": "v2"}, {"metric_version": 2}])
+def test_only_the_latest_protocol_of_a_task_is_shown(change: dict[str, Any]) -> None:
+    """A changed golden set starts a new column; the old one and models that are only there are hidden, and counted.
+
+    What counts is the newest result, not the order in which files are read.
+    """
+    results = [
+        made(MINI, "wiki", 0.5, day=1),
+        made(MAXI, "wiki", 0.6, day=2),
+        made(MINI, "wiki", 0.4, day=3, **change),
+        made(MINI, "faq", 0.7, day=1),
+    ]
+    for board in (build(results), build(reversed(results))):
+        assert headings(board) == ["faq", "wiki"]
+        assert shown(board) == {"mini": [pytest.approx(0.55), 0.7, 0.4]}
+        assert board.hidden_columns == 1
+        assert board.remarks() == [
+            "1 older column is hidden (same task, other data or options); --all shows everything."
+        ]
+    everything = build(results, older=True)
+    assert (len(everything.columns), everything.hidden_columns) == (3, 0)
+    assert shown(everything)["maxi"].count("gap") == 2
+
+
+def test_splits_do_not_hide_each_other() -> None:
+    """Another split is another task to a reader, however old its results are."""
+    board = build([made(MINI, "wiki", 0.5, split="dev", day=1), made(MINI, "wiki", 0.4, day=2)])
+    assert headings(board) == ["wiki (dev)", "wiki (test)"]
+
+
+def test_remarks_tell_how_to_read_the_brackets() -> None:
+    """The level or levels of the intervals, and what ``≈`` means where one interval has it: below 50 items."""
+    assert build([made(MINI, "wiki", 0.5)]).remarks() == []
+    plain = made(MINI, "wiki", 0.5, interval=(0.4, 0.6))
+    assert build([plain]).remarks() == ["Brackets hold 95 % bootstrap intervals."]
+    few = made(MINI, "faq", 0.5, interval=(0.4, 0.6), n_items=49, level=0.9)
+    board = build([plain, few])
+    assert board.levels == (0.9, 0.95)
+    assert board.remarks() == [
+        "Brackets hold 90 % and 95 % bootstrap intervals.",
+        "≈ marks intervals from fewer than 50 items: approximate, and likely too narrow.",
+    ]
+    assert not build([made(MINI, "faq", 0.5, interval=(0.4, 0.6), n_items=50)]).approximate
 
 
 def test_two_models_with_one_label_are_told_apart() -> None:
@@ -195,11 +253,18 @@ def test_only_one_sub_set_is_shown() -> None:
 
 
 def test_failures_are_listed() -> None:
-    """One sentence each: which model, which task, the first line of the reason; they make no row and no column."""
-    board = build([made(MINI, "wiki", 0.5), failed(MAXI, "faq", "faq.jsonl, line 3: not valid JSON.\nMend it.")])
-    assert board.failures == ("maxi on faq: faq.jsonl, line 3: not valid JSON.",)
+    """One sentence each: which model, which task, the first line of the reason; they make no row and no column.
+
+    Those of tasks that are no column, such as a mistyped path, are only counted.
+    """
+    failure = failed(MAXI, "wiki", "wiki.jsonl, line 3: not valid JSON.\nMend it.")
+    board = build([made(MINI, "wiki", 0.5), failure, failed(MAXI, "wkii", "wkii: no such file.")])
+    assert board.failures == ("maxi on wiki: wiki.jsonl, line 3: not valid JSON.",)
+    assert board.hidden_failures == 1
+    assert board.remarks() == ["1 failed run of other tasks; see embeval results list."]
     assert headings(board) == ["wiki"]
     assert shown(board) == {"mini": [0.5, 0.5]}
+    assert build([failure]).failures == board.failures
 
 
 def test_a_failure_without_a_message_is_listed_by_its_type() -> None:
@@ -216,7 +281,12 @@ def test_nothing_stored_is_an_empty_table() -> None:
 def test_as_json() -> None:
     """Plain values in the order of the table: columns with their headings, rows with a null for each gap."""
     board = build(
-        [made(MINI, "wiki", 0.5), made(MINI, "faq", 0.25), made(MAXI, "wiki", 0.75), failed(MAXI, "faq", "gone")]
+        [
+            made(MINI, "wiki", 0.5),
+            made(MINI, "faq", 0.25, interval=(0.125, 0.5)),
+            made(MAXI, "wiki", 0.75),
+            failed(MAXI, "faq", "gone"),
+        ]
     )
     value = board.to_json()
     assert strict_json.loads(strict_json.dumps(value)) == value
@@ -230,7 +300,9 @@ def test_as_json() -> None:
     assert [cell["value"] for cell in mini["values"]] == [0.25, 0.5]
     assert mini["values"][0]["n_items"] == 100
     assert (maxi["mean"], maxi["values"][0], maxi["values"][1]["value"]) == (None, None, 0.75)
+    assert (mini["values"][0]["ci_low"], mini["values"][0]["ci_high"]) == (0.125, 0.5)
     assert value["failures"] == ["maxi on faq: gone"]
+    assert (value["levels"], value["hidden_columns"], value["hidden_failures"]) == ([0.95], 0, 0)
 
 
 def test_the_order_of_results_makes_no_difference() -> None:

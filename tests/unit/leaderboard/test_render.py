@@ -68,7 +68,8 @@ def test_cells() -> None:
     assert cell_text(MetricValue(value=None, n_items=0, reason="too_few_items")) == "n/a (too_few_items)"
     assert cell_text(MetricValue(value=0.5, n_items=1)) == "0.5000"
     assert cell_text(FULL) == "0.8203 [0.7975, 0.8405]"
-    assert cell_text(MetricValue(value=0.0, ci_low=0.0, ci_high=0.0, n_items=9)) == "0.0000 [0.0000, 0.0000]"
+    assert cell_text(MetricValue(value=0.0, ci_low=0.0, ci_high=0.0, n_items=50)) == "0.0000 [0.0000, 0.0000]"
+    assert cell_text(MetricValue(value=0.0, ci_low=-0.1, ci_high=0.2, n_items=49)) == "0.0000 ≈[-0.1000, 0.2000]"
 
 
 @pytest.mark.parametrize(

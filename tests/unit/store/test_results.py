@@ -662,12 +662,12 @@ def test_a_result_never_reads_outside_its_folder(tmp_path: Path, store: ResultSt
 
 
 def test_finding(store: ResultStore) -> None:
-    """Any part of the names, upper and lower case alike, alone and together, in the order of the paths."""
+    """By name or, where nothing is called so, by a part of it, in any case; in the order of the paths."""
     names = [("org/Small", "docs"), ("org/large", "docs"), ("org/large", "FAQ-docs"), ("other/x", "pairs")]
     stored = {name: store.put(make(model=name[0], task=name[1]).result) for name in names}
     store.put(failure(make(model="other/x", task="docs").result))
 
-    def found(**wanted: str) -> list[tuple[str, str]]:
+    def found(**wanted: Any) -> list[tuple[str, str]]:
         return [(each.result.model.name, each.result.task.name) for each in store.find(**wanted)]
 
     everything = list(store.find())
@@ -677,7 +677,12 @@ def test_finding(store: ResultStore) -> None:
     assert set(found(model="LARGE")) == {names[1], names[2]}
     assert set(found(model="org/")) == {names[0], names[1], names[2]}
     assert found(model="small") == [names[0]]
-    assert set(found(task="docs")) == {names[0], names[1], names[2], ("other/x", "docs")}
+    assert set(found(task="Docs")) == {names[0], names[1], ("other/x", "docs")}
+    assert set(found(task="doc")) == {names[0], names[1], names[2], ("other/x", "docs")}
+    assert set(found(task=["faq", "pairs"])) == {names[2], names[3]}
+    assert found(task=[]) == []
+    assert found(subset="all") == found()
+    assert found(subset="mean") == []
     assert found(task="faq") == [names[2]]
     assert found(model="large", task="FAQ") == [names[2]]
     assert found(status="error") == [("other/x", "docs")]

@@ -1,0 +1,75 @@
+"""Where a result is strong and where it is weak: by slice, and item by item, from what is stored."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from embeval import metrics
+from embeval.core.protocols import Metric
+from embeval.core.result import MetricValue
+from embeval.errors import ConfigError, UnknownNameError
+from embeval.stats import scoring
+from embeval.store.results import ResultStore, Stored
+
+
+class SliceValue(NamedTuple):
+    """A metric on the items of one label."""
+
+    label: str
+    """The label; empty where items have none."""
+    value: MetricValue
+    """The metric, with its interval and number of items."""
+
+
+class Item(NamedTuple):
+    """One item with its value."""
+
+    id: str
+    """Its id."""
+    value: float
+    """Its value of the metric."""
+    labels: dict[str, str]
+    """Its labels by slice."""
+
+
+def by_slice(store: ResultStore, stored: Stored, slice_name: str, metric: str | None = None) -> list[SliceValue]:
+    """A metric (the main one unless named) for each label of a slice, worst first.
+
+    Raises ``UnknownNameError`` for a slice or metric that the result doesn't have.
+    """
+    records = store.records(stored)
+    if slice_name not in records.slices:
+        hint = "" if records.slices else "This result has no slices."
+        raise UnknownNameError("slice", slice_name, records.slices, hint=hint)
+    chosen = _metric(stored, metric)
+    values = []
+    for label, rows in records.rows_by(slice_name).items():
+        purpose = (str(stored.result.signature.protocol.get("data")), slice_name, label)
+        estimates = scoring.estimate(records.take(rows), [chosen], stored.result.statistics, *purpose)
+        values.append(SliceValue(label, estimates[chosen.name].to_value(stored.result.statistics)))
+    return sorted(values, key=lambda each: (each.value.value is None, each.value.value, each.label))
+
+
+def worst_items(store: ResultStore, stored: Stored, n: int, metric: str | None = None) -> list[Item]:
+    """The ``n`` items with the lowest value of a metric, lowest first.
+
+    Raises ``ConfigError`` for a metric that items have no value of, such as a correlation.
+    """
+    records = store.records(stored)
+    chosen = _metric(stored, metric)
+    if chosen.columns != (chosen.name,):
+        raise ConfigError(f"{chosen.name!r} is a value of all items together; single items have none.")
+    column = records.columns[chosen.name]
+    return [
+        Item(records.ids[row], float(column[row]), {name: labels[row] for name, labels in records.slices.items()})
+        for row in np.argsort(column, kind="stable")[:n]
+    ]
+
+
+def _metric(stored: Stored, name: str | None) -> Metric:
+    wanted = name or stored.result.main_score or ""
+    if wanted not in stored.result.scores:
+        raise UnknownNameError("metric of this result", wanted, stored.result.scores)
+    return metrics.get(wanted)
