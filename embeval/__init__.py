@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from embeval.core.result import MetricValue as MetricValue
     from embeval.core.result import Result as Result
     from embeval.core.specs import ModelSpec as ModelSpec
+    from embeval.core.specs import Role as Role
     from embeval.core.specs import RuntimeOptions as RuntimeOptions
     from embeval.core.specs import StatisticsOptions as StatisticsOptions
     from embeval.core.specs import TaskSpec as TaskSpec
@@ -26,6 +27,7 @@ _HOME = {
     "MetricValue": "embeval.core.result",
     "Result": "embeval.core.result",
     "ModelSpec": "embeval.core.specs",
+    "Role": "embeval.core.specs",
     "RuntimeOptions": "embeval.core.specs",
     "StatisticsOptions": "embeval.core.specs",
     "TaskSpec": "embeval.core.specs",

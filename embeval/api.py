@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
+from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
+from embeval.errors import ConfigError
 
 if TYPE_CHECKING:
     from embeval.core.progress import Progress
@@ -57,9 +58,13 @@ def run(
     )
 
 
+Wanted = str | Mapping[str, Any]
+"""As on the command line (``"demo,truncate_dim=128"``), or the keys of an entry of embeval.yaml."""
+
+
 def evaluate(
-    models: Sequence[str | ModelSpec],
-    tasks: Sequence[str | Task[Any]],
+    models: Wanted | ModelSpec | Sequence[Wanted | ModelSpec],
+    tasks: Wanted | TaskSpec | Task[Any] | Sequence[Wanted | TaskSpec | Task[Any]],
     *,
     results: str | Path = "results",
     data: str | Path | None = None,
@@ -70,12 +75,13 @@ def evaluate(
 ) -> list[Result]:
     """The result of each model on each task, models outside, tasks inside; finished ones are read from ``results``.
 
-    Models and tasks are given as on the command line: ``"demo,truncate_dim=128"``, ``"sts:pairs/test.jsonl"``.
-    ``data`` is the folder with the data of catalogue tasks. Raises the first error that a step ran into.
+    Models and tasks are given as on the command line (``"sts:pairs.csv,columns.score=gold"``), as the keys of an
+    entry of embeval.yaml, or as specs; one alone needs no list. ``data`` is the folder with the data of catalogue
+    tasks. Raises the first error that a step ran into.
     """
     request = Request(
-        models=tuple(_model(model) for model in models),
-        tasks=tuple(_tasks(tasks, data)),
+        models=tuple(_model(model) for model in _listed(models)),
+        tasks=tuple(_tasks(_listed(tasks), data)),
         results=Path(results),
         runtime=runtime or RuntimeOptions(),
         statistics=statistics or StatisticsOptions(),
@@ -90,33 +96,68 @@ def evaluate(
     return found
 
 
-def load_encoder(model: str | ModelSpec, *, runtime: RuntimeOptions | None = None) -> Encoder:
+def load_encoder(model: Wanted | ModelSpec, *, runtime: RuntimeOptions | None = None) -> Encoder:
     """A model ready to encode, its revision resolved. Raises ``ModelError``."""
     from embeval.encoders import loading
 
     return loading.load(loading.resolve(_model(model)), runtime)
 
 
-def leaderboard(results: str | Path = "results", *, metric: str | None = None, task: str | None = None) -> Board:
-    """Stored results as a table of models by tasks; ``metric`` shows that one instead of each main score."""
+def leaderboard(
+    results: str | Path = "results",
+    *,
+    metric: str | None = None,
+    task: str | Sequence[str] | None = None,
+    older: bool = False,
+) -> Board:
+    """Stored results as a table of models by tasks; ``metric`` shows that one instead of each main score.
+
+    ``task`` keeps tasks of that name, or with it in their name; ``older`` also shows results of a task under data or
+    options that are not the latest.
+    """
     from embeval.leaderboard.board import build
     from embeval.store.results import ResultStore
 
-    return build((each.result for each in ResultStore(Path(results)).find(task=task)), metric=metric)
+    found = ResultStore(Path(results)).find(task=task)
+    return build((each.result for each in found), metric=metric, older=older)
 
 
-def _model(model: str | ModelSpec) -> ModelSpec:
+def _listed(given: Any) -> list[Any]:
+    from embeval.core.protocols import Task
+
+    alone = isinstance(given, str | Mapping | ModelSpec | TaskSpec | Task)
+    return [given] if alone else list(given)
+
+
+def _model(model: Any) -> ModelSpec:
     if isinstance(model, ModelSpec):
         return model
-    from embeval.workflows.requests import parse_model
+    from embeval.workflows import requests
 
-    return parse_model(model)
+    if isinstance(model, str):
+        return requests.parse_model(model)
+    if isinstance(model, Mapping):
+        return requests.model_from(model, where="model")
+    raise ConfigError(f"A model is a name, keys or a ModelSpec, not {model!r}.")
 
 
-def _tasks(tasks: Sequence[str | Task[Any]], data: str | Path | None) -> list[Task[Any]]:
+def _tasks(tasks: Sequence[Any], data: str | Path | None) -> list[Task[Any]]:
+    from embeval.core.protocols import Task
+    from embeval.tasks import TASK_TYPES
     from embeval.workflows import requests
 
     folder = Path(data) if data is not None else None
-    bound = [requests.parse_task(task, root=Path(), data=folder) if isinstance(task, str) else task for task in tasks]
+    bound: list[Task[Any]] = []
+    for task in tasks:
+        if isinstance(task, str):
+            bound.append(requests.parse_task(task, root=Path(), data=folder))
+        elif isinstance(task, Mapping):
+            bound.append(requests.task_from(task, root=Path(), data=folder))
+        elif isinstance(task, TaskSpec):
+            bound.append(TASK_TYPES.get(task.type).bind(task, root=Path()))
+        elif isinstance(task, Task):
+            bound.append(task)
+        else:
+            raise ConfigError(f"A task is a name, keys, a TaskSpec or a bound task, not {task!r}.")
     requests.refuse_same_names(bound)
     return bound

@@ -51,7 +51,7 @@ def _system(results: Path) -> Iterator[Check]:
     folder = results if results.is_dir() else _existing_parent(results)
     gib = shutil.disk_usage(folder).free / 2**30
     state: State = "ok" if gib >= LOW_DISK_GIB else "note"
-    yield Check(state, "disk", f"{gib:.1f} GiB free for results in {results}")
+    yield Check(state, "disk", f"{gib:.1f} GiB free where results go ({results})")
     try:
         atomic.refuse_unwritable(results)
         yield Check("ok", "results folder", f"{results}: can be written")
@@ -128,6 +128,6 @@ def _environment() -> Iterator[Check]:
     if own:
         yield Check("note", "environment", "set and used: " + ", ".join(f"{name}={os.environ[name]}" for name in own))
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-    text = "off: only folders and cached models" if offline else "on: models are looked up on the Hugging Face hub"
+    text = "off: only folders and cached models" if offline else "asked for models by name (HF_HUB_OFFLINE is not set)"
     yield Check("ok", "hub", text)
     yield Check("ok", "cache", f"{locate.cache_folder()}")

@@ -21,25 +21,33 @@ SPLIT_NAMES = ("train", "dev", "validation", "val", "test")
 FREE_OF_FILES = "hashing"
 """The backend whose name alone is a model."""
 
-_SETTING = re.compile(r",([A-Za-z_][A-Za-z0-9_]*)=([^,]*)$")
+_NEXT_SETTING = re.compile(r",(?=[A-Za-z_][\w.]*=)")
 
 
 def split_settings(text: str) -> tuple[str, dict[str, Any]]:
-    """``head,key=value,…`` into head and settings; values are read as YAML reads them (128, true, "a b")."""
+    """``head,key=value,…`` into head and settings.
+
+    Values are read as YAML reads them (``128``, ``true``, ``[7, 9]``); ``columns.score=gold`` sets a key within one.
+    """
     import yaml
 
+    head, *pieces = _NEXT_SETTING.split(text)
     settings: dict[str, Any] = {}
-    whole = text
-    while match := _SETTING.search(text):
-        key, value = match[1], match[2]
-        if key in settings:
-            raise ConfigError(f"{key!r} is set twice in {whole!r}.")
+    for piece in pieces:
+        key, _, value = piece.partition("=")
+        *outer, last = key.split(".")
+        inside = settings
+        for name in outer:
+            inside = inside.setdefault(name, {})
+            if not isinstance(inside, dict):
+                raise ConfigError(f"{name!r} is set twice in {text!r}.")
+        if last in inside:
+            raise ConfigError(f"{key!r} is set twice in {text!r}.")
         try:
-            settings[key] = yaml.safe_load(value)
+            inside[last] = yaml.safe_load(value)
         except yaml.YAMLError:
-            settings[key] = value
-        text = text[: match.start()]
-    return text, dict(reversed(settings.items()))
+            inside[last] = value
+    return head, settings
 
 
 def parse_model(text: str) -> ModelSpec:
@@ -57,8 +65,13 @@ def parse_model(text: str) -> ModelSpec:
         settings = {"name": head, **settings}
     if not settings["name"]:
         raise ConfigError(f"{text!r} names no model.")
-    known = {field.name for field in fields(ModelSpec)}
-    args = {key: settings.pop(key) for key in list(settings) if key not in known}
+    known = [field.name for field in fields(ModelSpec)]
+    options = BACKENDS.get(str(settings.get("backend", "sentence_transformers"))).options
+    args = {}
+    for key in [key for key in settings if key not in known]:
+        if key not in options:
+            raise ConfigError(f"model {text!r}: {border.unknown_key((key,), [*known, *options])}")
+        args[key] = settings.pop(key)
     return model_from({**settings, "args": args} if args else settings, where=f"model {text!r}")
 
 
@@ -88,11 +101,14 @@ def parse_task(text: str, *, root: Path, data: Path | None) -> Task[Any]:
         return task_from({"name": spec.name, **settings}, root=root, data=data)
     if (root / head).exists():
         return task_from({"data": head, **settings}, root=root, data=data)
+    if "/" in head or Path(head).suffix:
+        raise DataError(f"{head}: no such file or folder.")
     known = [spec.name for spec in catalog.specs()]
     raise UnknownNameError("task", head, known, hint="Nor is there a file or folder of that name.")
 
 
-TASK_KEYS = ("name", "type", "data", "split", "main_score", "languages", "license", "citation", "version")
+DESCRIPTION_KEYS = ("main_score", "languages", "license", "citation", "version")
+TASK_KEYS = ("name", "type", "data", "split", *DESCRIPTION_KEYS)
 """What every entry of ``tasks`` may say; the rest are options of its type."""
 
 
@@ -119,7 +135,7 @@ def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Tas
         "type": kind,
         "dataset": {"path": entry["data"], "split": entry.get("split", split)},
         "options": options,
-        **{key: entry[key] for key in ("main_score", "languages", "license", "citation", "version") if key in entry},
+        **{key: entry[key] for key in DESCRIPTION_KEYS if key in entry},
     }
     return _bind(value, root)
 
@@ -130,7 +146,7 @@ def _from_catalog(known: TaskSpec, entry: Mapping[str, Any], options: dict[str, 
     value = border.dump(known)
     value["options"] = {**value["options"], **options}
     value["dataset"]["split"] = entry.get("split", known.dataset.split)
-    for key in ("main_score", "languages", "license", "citation", "version"):
+    for key in DESCRIPTION_KEYS:
         if key in entry:
             value[key] = entry[key]
     if (package := catalog.package_folder(known.dataset.path)) is not None:

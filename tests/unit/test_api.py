@@ -179,6 +179,7 @@ def test_public_names() -> None:
         "MetricValue": "embeval.core.result",
         "Result": "embeval.core.result",
         "ModelSpec": "embeval.core.specs",
+        "Role": "embeval.core.specs",
         "RuntimeOptions": "embeval.core.specs",
         "StatisticsOptions": "embeval.core.specs",
         "TaskSpec": "embeval.core.specs",

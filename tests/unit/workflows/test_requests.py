@@ -215,7 +215,8 @@ def test_paths_start_at_the_root(root: Path, monkeypatch: pytest.MonkeyPatch) ->
     [
         ("demo-dcs", UnknownNameError, "Unknown task 'demo-dcs'. Did you mean 'demo-docs'"),
         ("nothing", UnknownNameError, "Unknown task 'nothing'.*Nor is there a file or folder of that name"),
-        ("stss:pairs.jsonl", UnknownNameError, "Unknown task 'stss:pairs.jsonl'"),
+        ("stss:pairs.jsonl", DataError, "^stss:pairs.jsonl: no such file or folder."),
+        ("golden/eval", DataError, "^golden/eval: no such file or folder."),
         ("odd.jsonl", ConfigError, r"the columns 'left', 'right', 'gold' don't tell .*\n.*as in sts:odd.jsonl"),
         ("stsb", ConfigError, "this folder holds no corpus.jsonl"),
         ("demo-docs,type=sts", ConfigError, "'demo-docs' of the catalogue is of type 'retrieval', not 'sts'"),
