@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +59,8 @@ def run(
     )
 
 
-Wanted = str | Mapping[str, Any]
-"""As on the command line (``"demo,truncate_dim=128"``), or the keys of an entry of embeval.yaml."""
+Wanted = str | PathLike[str] | Mapping[str, Any]
+"""As on the command line (``"demo,truncate_dim=128"``), a path, or the keys of an entry of embeval.yaml."""
 
 
 def evaluate(
@@ -125,8 +126,8 @@ def leaderboard(
 def _listed(given: Any) -> list[Any]:
     from embeval.core.protocols import Task
 
-    alone = isinstance(given, str | Mapping | ModelSpec | TaskSpec | Task)
-    return [given] if alone else list(given)
+    alone = isinstance(given, str | PathLike | Mapping | ModelSpec | TaskSpec | Task) or not isinstance(given, Iterable)
+    return [fspath(each) if isinstance(each, PathLike) else each for each in ([given] if alone else given)]
 
 
 def _model(model: Any) -> ModelSpec:
@@ -134,8 +135,8 @@ def _model(model: Any) -> ModelSpec:
         return model
     from embeval.workflows import requests
 
-    if isinstance(model, str):
-        return requests.parse_model(model)
+    if isinstance(model, str | PathLike):
+        return requests.parse_model(fspath(model))
     if isinstance(model, Mapping):
         return requests.model_from(model, where="model")
     raise ConfigError(f"A model is a name, keys or a ModelSpec, not {model!r}.")

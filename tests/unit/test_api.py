@@ -15,8 +15,9 @@ import pytest
 import embeval
 from embeval import api
 from embeval.core.result import Result
-from embeval.core.specs import ModelSpec, Role, RuntimeOptions, StatisticsOptions
+from embeval.core.specs import DatasetRef, ModelSpec, Role, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.errors import ConfigError, DataError, ModelError
+from embeval.tasks import TASK_TYPES
 from tests.support.data import write_beir, write_pairs
 
 FEW = StatisticsOptions(resamples=100)
@@ -76,6 +77,56 @@ def test_evaluate_gives_the_results_in_order(tmp_path: Path, pairs: Path, golden
             assert main_value(result) == pytest.approx((1 + 1 / math.log2(3)) / 2)
         assert result.status == "ok"
         assert result.statistics == FEW
+
+
+def test_models_and_tasks_come_in_any_form(tmp_path: Path, pairs: Path, golden: Path) -> None:
+    """Words, keys as in embeval.yaml, specs and bound tasks, one or many, all name the same evaluation."""
+    spec = TaskSpec(name="pairs", type="sts", dataset=DatasetRef(path=str(pairs)))
+    models: list[Any] = [
+        "hashing,dim=64",
+        {"name": "hashing", "backend": "hashing", "args": {"dim": 64}},
+        ModelSpec(name="hashing", backend="hashing", args={"dim": 64}),
+    ]
+    tasks: list[Any] = [
+        f"sts:{pairs}",
+        pairs,
+        {"data": str(pairs)},
+        spec,
+        TASK_TYPES.get("sts").bind(spec, root=Path()),
+    ]
+    found = [
+        embeval.evaluate(model, task, results=tmp_path / f"{n}", statistics=FEW)
+        for n, (model, task) in enumerate(
+            [*((each, tasks[0]) for each in models), *((models[0], each) for each in tasks)]
+        )
+    ]
+    assert [len(results) for results in found] == [1] * 8
+    assert len({results[0].signature.model_digest for results in found}) == 1
+    assert {main_value(results[0]) for results in found} == {main_value(found[0][0])}
+    both = embeval.evaluate(tuple(models[:1]), [tasks[1], golden_keys(golden)], results=tmp_path / "r", statistics=FEW)
+    assert [result.task.name for result in both] == ["pairs", "golden"]
+
+
+def golden_keys(golden: Path) -> dict[str, Any]:
+    """The keys of a retrieval task."""
+    return {"data": str(golden), "type": "retrieval"}
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "message"),
+    [
+        (7, "demo-pairs", "A model is a name, keys or a ModelSpec, not 7."),
+        ([None], "demo-pairs", "A model is a name, keys or a ModelSpec, not None."),
+        ("hashing", [3.5], "A task is a name, keys, a TaskSpec or a bound task, not 3.5."),
+        ({"name": "x", "dtyp": "x"}, "demo-pairs", "dtyp: unknown key. Did you mean 'dtype'"),
+        ("hashing", {"dat": "x"}, "dat"),
+    ],
+)
+def test_what_is_no_model_or_task_is_told(tmp_path: Path, model: Any, task: Any, message: str) -> None:
+    """Nothing is run and nothing is written."""
+    with pytest.raises(ConfigError, match=message):
+        embeval.evaluate(model, task, results=tmp_path / "results")
+    assert not (tmp_path / "results").exists()
 
 
 def test_what_is_finished_is_read(tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,3 +40,10 @@ def test_default_prompt_is_for_texts_without_a_role() -> None:
     assert resolve(Role.TEXT, TASK, own={}, declared=declared, default_name="query") == Prompt("q: ", "query")
     assert resolve(Role.DOCUMENT, TASK, own={}, declared=declared, default_name="query") == NO_PROMPT
     assert resolve(Role.TEXT, None, own={}, declared=declared) == NO_PROMPT
+
+
+@pytest.mark.parametrize("name", ["Query", "RETRIEVAL", "Retrieval-query", "scifact"])
+def test_upper_and_lower_case_are_alike(name: str) -> None:
+    """mteb's types are STS and Retrieval, and models declare prompts by these; the name told is the declared one."""
+    assert resolve(Role.QUERY, TASK, own={}, declared={name: "p: "}) == Prompt("p: ", name)
+    assert resolve(Role.QUERY, TASK, own={name: "p: "}, declared={"query": "q: "}) == Prompt("p: ", name)

@@ -308,6 +308,38 @@ def test_another_main_score_needs_no_model(
     assert loads == ["hashing"]
 
 
+def test_changed_labels_need_no_model(store: ResultStore, golden: Task[Any], loads: list[str], tmp_path: Path) -> None:
+    """A label that is added, changed or taken away changes no number, but what the items can be grouped by."""
+    (first,) = run(store, [golden])
+    assert first.result is not None
+    queries = [
+        {"_id": "q1", "text": "restore a backup", "kind": "short"},
+        {"_id": "q2", "text": "rotate the keys", "kind": "short"},
+    ]
+    plain = [{name: row[name] for name in ("_id", "text")} for row in queries]
+    changed = [{**row, "kind": "long"} for row in queries]
+    for rows, slices in ((queries, ("short", "short")), (changed, ("long", "long")), (plain, None)):
+        write_jsonl(tmp_path / "golden" / "queries.jsonl", rows)
+        (outcome,) = run(store, [golden])
+        assert outcome.status == "rescored"
+        assert outcome.result is not None
+        assert outcome.result.scores == first.result.scores
+        assert store.records(outcome.stored[-1]).slices.get("kind") == slices
+        assert statuses(run(store, [golden])) == ["skipped"]
+    assert loads == ["hashing"]
+
+
+def test_the_interval_hangs_on_the_data_and_not_on_its_name(
+    store: ResultStore, pairs: Task[Any], tmp_path: Path
+) -> None:
+    """A copy under another name has the same numbers to the digit; other data has other resamples."""
+    write_jsonl(tmp_path / "copy.jsonl", pair_rows())
+    first, second = run(store, [pairs, sts(tmp_path, name="copy")])
+    assert first.result is not None
+    assert second.result is not None
+    assert first.result.scores == second.result.scores
+
+
 # --- changed ------------------------------------------------------------------------------------------------------
 
 

@@ -59,6 +59,15 @@ def bind(entry: dict[str, Any], root: Path, data: Path | None = None) -> Task[An
         ("x,1a=2", "x,1a=2", {}),
         ("m,p=query: ", "m", {"p": {"query": None}}),
         ("m,p=[", "m", {"p": "["}),
+        ("golden,cutoffs=[7, 9],depth=50", "golden", {"cutoffs": [7, 9], "depth": 50}),
+        ("golden,cutoffs=[7,9]", "golden", {"cutoffs": [7, 9]}),
+        (
+            "a.csv,columns.score=gold,columns.sentence1=left,split=dev",
+            "a.csv",
+            {"columns": {"score": "gold", "sentence1": "left"}, "split": "dev"},
+        ),
+        ("m,prompts.query='q, or: '", "m", {"prompts": {"query": "q, or: "}}),
+        ("m,a=one, two,b=1", "m", {"a": "one, two", "b": 1}),
         ("", "", {}),
     ],
 )
@@ -74,8 +83,23 @@ def test_settings_keep_their_order() -> None:
 
 def test_a_setting_given_twice_is_refused() -> None:
     """Neither the first nor the last wins silently."""
-    with pytest.raises(ConfigError, match="'dim' is set twice in 'hashing,dim=8,dim=16'"):
-        requests.split_settings("hashing,dim=8,dim=16")
+    for text, key in (
+        ("hashing,dim=8,dim=16", "dim"),
+        ("a.csv,columns.score=x,columns.score=y", "columns.score"),
+        ("a.csv,columns=x,columns.score=y", "columns"),
+        ("a.csv,columns.score=y,columns=x", "columns"),
+    ):
+        with pytest.raises(ConfigError, match=f"'{key}' is set twice in '{text}'"):
+            requests.split_settings(text)
+
+
+def test_columns_and_lists_reach_the_task(root: Path) -> None:
+    """What is typed behind a path is what the task is bound with."""
+    pairs = parse("odd.jsonl,type=sts,columns.sentence1=left,columns.sentence2=right,columns.score=gold", root)
+    payload = pairs.load()
+    assert (payload.left, payload.right, payload.gold.tolist()) == (("a",), ("b",), [1.0])
+    golden = parse("golden/support,cutoffs=[1, 7]", root)
+    assert "recall_at_7" in [metric.name for metric in golden.metrics(golden.load())]
 
 
 # --- models -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+"""What a reader of a result is told about prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from embeval.core.specs import ModelSpec
+from embeval.tasks import _counts
+from tests.support.doubles import TableEncoder
+
+
+@dataclass
+class Prompted(TableEncoder):
+    """An encoder whose spec has prompts of its own."""
+
+    own: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> ModelSpec:
+        return ModelSpec(name="table", revision="builtin:table", prompts=self.own)
+
+
+UNUSED = "The prompts given (qury) fit no role, name or type of this task and were not used."
+DECLARED = "The model declares prompts (query, search), and this run used none."
+
+
+@pytest.mark.parametrize(
+    ("own", "declared", "used", "told"),
+    [
+        ({}, {}, ["", ""], []),
+        ({}, {"query": "q: ", "search": "s: "}, ["q: ", ""], []),
+        ({}, {"query": "q: ", "search": "s: "}, ["", ""], [DECLARED]),
+        ({"qury": "q: "}, {}, ["", ""], [UNUSED]),
+        ({"qury": "q: "}, {"query": "d: "}, ["d: ", ""], [UNUSED]),
+        ({"query": "q: "}, {}, ["q: ", ""], []),
+        ({"query": ""}, {"query": "d: "}, ["", ""], []),
+    ],
+    ids=["none", "declared, used", "declared, unused", "misspelt", "misspelt beside", "own", "own says none"],
+)
+def test_prompts_that_were_not_used_are_told(
+    own: dict[str, str], declared: dict[str, str], used: list[str], told: list[str]
+) -> None:
+    """Declared by the model and not used, or given and fitting nothing; an empty prompt of one's own is a choice."""
+    encoder = Prompted({"a": (1.0,)}, prompts=declared, own=own)
+    assert _counts.warnings([], encoder=encoder, prompts_used=used) == told
