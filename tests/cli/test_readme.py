@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from embeval.store.results import ResultStore
@@ -67,21 +70,27 @@ def test_the_tour_gives_the_values_that_it_shows(tmp_path: Path) -> None:
         assert (shown, str(value.n_items)) == (numbers, items), (label, task, metric)
 
 
-def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
-    """A golden set and a csv in the README's form, the YAML of the README on them."""
-    golden = tmp_path / "golden" / "support-kb"
-    (golden / "qrels").mkdir(parents=True)
-    (golden / "corpus.jsonl").write_text(
+def write_golden(folder: Path) -> None:
+    """A golden set in the README's form."""
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text(
         '{"_id": "doc-1", "title": "Refunds", "text": "You can ask for a refund."}\n'
         '{"_id": "doc-2", "title": "Orders", "text": "Where orders are listed."}\n',
         encoding="utf-8",
     )
-    (golden / "queries.jsonl").write_text(
+    (folder / "queries.jsonl").write_text(
         '{"_id": "q-1", "text": "how do I get a refund", "kind": "paraphrase"}\n'
-        '{"_id": "q-2", "text": "weather on Mars", "answerable": false}\n',
+        '{"_id": "q-2", "text": "weather on Mars", "answerable": false}\n'
+        '{"_id": "q-3", "text": "refund", "kind": "paraphrase"}\n',
         encoding="utf-8",
     )
-    (golden / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq-1\tdoc-1\t1\n", encoding="utf-8")
+    judged = "query-id\tcorpus-id\tscore\nq-1\tdoc-1\t1\nq-3\tdoc-2\t1\n"
+    (folder / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
+
+
+def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
+    """A golden set and a csv in the README's form, the YAML of the README on them."""
+    write_golden(tmp_path / "golden" / "support-kb")
     (tmp_path / "pairs").mkdir()
     (tmp_path / "pairs" / "test.csv").write_text(
         "left,right,score\na red key,a red key,5\na red key,blue folders,1\nold token,new token,3\n", encoding="utf-8"
@@ -92,6 +101,28 @@ def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
     done = embeval("run", "--json", cwd=tmp_path)
     assert done.code == 0, done.err
     by_task = {result["task"]["name"]: result for result in done.json["results"]}
-    assert by_task["support-kb"]["scores"]["ndcg_at_10"]["value"] == 1.0
+    assert by_task["support-kb"]["scores"]["ndcg_at_10"]["value"] == pytest.approx((1 + 1 / math.log2(3)) / 2)
     assert by_task["support-kb"]["counts"]["queries_unanswerable"] == 1
     assert by_task["pairs"]["scores"]["cosine_spearman"]["value"] == pytest.approx(1.0)
+
+
+def test_the_python_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both blocks run, and the difference of two models is the one that is known: the baseline wins on one query."""
+    write_golden(tmp_path / "golden" / "support-kb")
+    monkeypatch.chdir(tmp_path)
+    paired, simple = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    exec(simple.replace('"demo"', '"hashing"'), {})  # noqa: S102
+    value, low, high = map(float, capsys.readouterr().out.split())
+    assert value == pytest.approx((1 + 1 / math.log2(3)) / 2)
+    assert low <= value <= high
+
+    store = ResultStore(tmp_path / "results")
+    (stored,) = store.find()
+    records = store.records(stored)
+    columns = {**records.columns, "ndcg_at_10": np.array([0.25, records.columns["ndcg_at_10"][1]])}
+    other = replace(stored.result, model=replace(stored.result.model, name="our-new-model", revision="builtin:x"))
+    store.put(other, replace(records, columns=columns))
+    exec(paired.replace("all-MiniLM-L6-v2", "hashing"), {})  # noqa: S102
+    assert capsys.readouterr().out == "new - old: -0.3750 [-0.7500, +0.0000] on 2 queries\n"

@@ -48,6 +48,27 @@ def command_table() -> str:
     return "\n".join(lines)
 
 
+def model_table() -> str:
+    """Markdown: every setting of a model, then those of single backends."""
+    from embeval.core import border
+    from embeval.core.specs import ModelSpec
+    from embeval.encoders.loading import BACKENDS
+
+    lines = ["| setting | default | what it does |", "|---|---|---|"]
+    for field in border.describe(ModelSpec):
+        if field.name == "args":
+            continue
+        default = "" if field.default is None else f"`{field.default}`"
+        choices = f" One of {', '.join(f'`{each}`' for each in field.choices)}." if field.choices else ""
+        lines.append(f"| `{field.name}` | {default} | {field.text}{choices} |")
+    for name in BACKENDS.names():
+        lines += [
+            f"| `{option}` | | Of the backend `{name}`; in YAML under `args`. |"
+            for option in BACKENDS.get(name).options
+        ]
+    return "\n".join(lines)
+
+
 def task_table() -> str:
     """Markdown: every task type with its options."""
     from embeval.core import border
@@ -77,7 +98,7 @@ def exit_code_table() -> str:
     )
 
 
-PARTS = {"commands": command_table, "tasks": task_table, "exit codes": exit_code_table}
+PARTS = {"commands": command_table, "models": model_table, "tasks": task_table, "exit codes": exit_code_table}
 
 
 def filled(text: str) -> str:
