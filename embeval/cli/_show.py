@@ -31,7 +31,7 @@ def slices(name: str, metric: str, values: list[SliceValue], level: float) -> No
         _state.out(APPROXIMATE)
 
 
-def items(metric: str, values: list[Item], of: Result) -> None:
+def items(metric: str, values: list[Item]) -> None:
     """Prints single items."""
     names = list(values[0].labels) if values else []
     made = _tables.table(["Item", metric, *names], right=(1,))

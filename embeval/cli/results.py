@@ -110,7 +110,7 @@ def show(
     if by is not None:
         _show.slices(by, shown, slices, stored.result.statistics.level)
     if worst is not None:
-        _show.items(shown, items, stored.result)
+        _show.items(shown, items)
 
 
 @app.command()

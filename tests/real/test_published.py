@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 on real data, from the command line, against published numbers and other tools.
 
 Published numbers: ``reference_scores.json`` of the data folder (embeddings-benchmark/results, revision 8b3219a9…).
-One evaluation file runs everything; the tests look at what it stored.
+``leaderboards/public.yaml`` runs everything; the tests look at what it stored.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tests.support.commands import Done, embeval
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3000)]
 
+MODEL = "all-MiniLM-L6-v2"
 STS = {
     "STSBenchmark": (0.8203, 1e-4),
     "STS12": (0.7237, 1e-4),
@@ -38,16 +39,11 @@ RETRIEVAL = {"SciFact": 300, "Cranfield": 225, "CISI": 76, "Vaswani": 93, "ADI":
 
 
 @pytest.fixture(scope="session")
-def folder(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an embeval.yaml that names every task."""
+def folder(real_data: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the project's own evaluation file as its embeval.yaml."""
     folder = tmp_path_factory.mktemp("real")
-    lines = [
-        "models: [demo]",
-        f"data: {real_data}",
-        "tasks:",
-        *(f"  - {name}" for name in [*STS, "BIOSSES", *RETRIEVAL]),
-    ]
-    (folder / "embeval.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    public = (repository / "leaderboards" / "public.yaml").read_text(encoding="utf-8")
+    (folder / "embeval.yaml").write_text(f"{public}\ndata: {real_data}\n", encoding="utf-8")
     return folder
 
 
@@ -59,10 +55,12 @@ def run(folder: Path) -> Done:
 
 @pytest.fixture(scope="session")
 def results(run: Done, folder: Path) -> Mapping[str, Stored]:
-    """Task -> stored result for the whole split."""
+    """Task -> stored result of the model for the whole split."""
     assert run.code == 0, run.err
-    found = ResultStore(folder / "results").find(status="ok")
-    return {each.result.task.name: each for each in found if each.result.subset == "all"}
+    found = ResultStore(folder / "results").find(model=MODEL, subset="all", status="ok")
+    by_task = {each.result.task.name: each for each in found}
+    assert set(by_task) == {*STS, "BIOSSES", *RETRIEVAL}
+    return by_task
 
 
 @pytest.mark.parametrize("name", list(STS))
@@ -162,7 +160,7 @@ def test_every_document_is_accounted_for(results: Mapping[str, Stored], real_dat
 
 def test_sub_sets_of_sts12_are_results_of_their_own(results: Mapping[str, Stored], folder: Path) -> None:
     """Five sub-sets, their mean and weighted mean, beside the pooled result; mean and wmean by hand."""
-    found = {each.result.subset: each.result for each in ResultStore(folder / "results").find(task="STS12")}
+    found = {each.result.subset: each.result for each in ResultStore(folder / "results").find(model=MODEL, task="STS12")}
     parts = {name: found[name] for name in ("MSRpar", "MSRvid", "SMTeuroparl", "OnWN", "SMTnews")}
     assert set(found) == {*parts, "mean", "wmean", "all"}
     values = np.array([part.scores["cosine_spearman"].value for part in parts.values()], dtype=float)
@@ -173,13 +171,29 @@ def test_sub_sets_of_sts12_are_results_of_their_own(results: Mapping[str, Stored
     assert results["STS12"].result.scores["cosine_spearman"].n_items == 3108
 
 
+def test_the_table_of_the_project_is_what_comes_out(
+    run: Done, results: Mapping[str, Stored], folder: Path, repository: Path
+) -> None:
+    """leaderboards/public.md: models, tasks and values within 2e-4, ends of intervals within 2e-3 (other processors)."""
+    made = embeval("leaderboard", "show", "--format", "markdown", cwd=folder).out
+    shown = (repository / "leaderboards" / "public.md").read_text(encoding="utf-8")
+    number = re.compile(r"-?\d\.\d{4}")
+    assert number.sub("0", made) == number.sub("0", shown)
+    for ours, theirs in zip(made.splitlines(), shown.splitlines(), strict=True):
+        values = [[float(each) for each in number.findall(line)] for line in (ours, theirs)]
+        np.testing.assert_allclose(*values, atol=2e-3, rtol=0)
+    main = [re.findall(r"\| (-?\d\.\d{4})", text) for text in (made, shown)]
+    np.testing.assert_allclose(*(np.array(each, dtype=float) for each in main), atol=2e-4, rtol=0)
+    assert len(main[0]) == 2 * (1 + len(results))
+
+
 def test_table_shows_every_task(run: Done, results: Mapping[str, Stored]) -> None:
     """Standard output is the table: each task with its value to four digits."""
     for name, stored in results.items():
         value = stored.result.main_value
         assert value is not None
         assert value.value is not None
-        assert re.search(rf"{re.escape(name)} .* {value.value:.4f} ", run.out), name
+        assert re.search(rf"{re.escape(MODEL)} +{re.escape(name)} .* {value.value:.4f} ", run.out), name
 
 
 def test_options_on_the_command_line_and_a_second_run_give_equal_files(
