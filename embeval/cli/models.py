@@ -47,6 +47,7 @@ def show(
         "disk_bytes": size,
         "device": info.device,
         "batch_tokens": info.batch_tokens,
+        "remarks": list(info.remarks),
     }
     if json:
         _state.out_json({"model": border.dump(encoder.spec), "digest": encoder.spec.digest, **facts})
@@ -63,6 +64,7 @@ def show(
         "prompts": "\n".join(f"{role}: {text!r}" for role, text in info.prompts.items()) or "none declared",
         "parameters": f"{info.n_parameters:,}" if info.n_parameters is not None else "not known",
         "disk_bytes": f"{size:,}",
+        "remarks": "\n".join(info.remarks) or "none",
     }.items():
         _tables.add(made, [name, "none" if value is None else str(value)])
     _state.out(made)

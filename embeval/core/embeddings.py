@@ -30,6 +30,8 @@ class TextCounts:
     """Tokens that the model saw, special tokens included; repeated texts counted each time."""
     tokens_lost: int | None = 0
     """Tokens cut off."""
+    tokens_unknown: int | None = 0
+    """Kept tokens that stand for words which the tokenizer doesn't know; null where the model doesn't tell."""
 
     def __add__(self, other: TextCounts) -> TextCounts:
         def plus(a: int | None, b: int | None) -> int | None:
@@ -42,6 +44,7 @@ class TextCounts:
             plus(self.n_truncated, other.n_truncated),
             plus(self.tokens_kept, other.tokens_kept),
             plus(self.tokens_lost, other.tokens_lost),
+            plus(self.tokens_unknown, other.tokens_unknown),
         )
 
 

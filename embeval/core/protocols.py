@@ -52,6 +52,8 @@ class EncoderInfo:
     """Padded tokens per batch."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """What else belongs into the provenance."""
+    remarks: tuple[str, ...] = ()
+    """What a reader of its scores should know of how it was loaded, as sentences."""
 
 
 @runtime_checkable

@@ -39,6 +39,10 @@ class Prepared(Protocol):
     def lost(self) -> Lengths | None:
         """int64 [n]: tokens cut off each text; None where the backend can't tell."""
 
+    @property
+    def unknown(self) -> Lengths | None:
+        """int64 [n]: kept tokens per text that stand for what the tokenizer doesn't know; None if it can't tell."""
+
     def key(self, row: int) -> bytes:
         """What the model sees of a text. Texts with equal keys are run once and share a vector."""
 
@@ -143,7 +147,7 @@ def _is_unit(vectors: Vectors) -> npt.NDArray[np.bool_]:
 
 
 def _count(texts: list[str], place: Rows, prepared: Prepared, zero: npt.NDArray[np.bool_]) -> TextCounts:
-    lost = prepared.lost
+    lost, unknown = prepared.lost, prepared.unknown
     return TextCounts(
         n_texts=len(texts),
         n_empty=sum(not text.strip() for text in texts),
@@ -151,6 +155,7 @@ def _count(texts: list[str], place: Rows, prepared: Prepared, zero: npt.NDArray[
         n_truncated=None if lost is None else int((lost > 0)[place].sum()),
         tokens_kept=None if lost is None else int(prepared.lengths[place].sum()),
         tokens_lost=None if lost is None else int(lost[place].sum()),
+        tokens_unknown=None if unknown is None else int(unknown[place].sum()),
     )
 
 

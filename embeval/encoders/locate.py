@@ -52,6 +52,7 @@ def locate(spec: ModelSpec, *, verify: bool = False) -> Located:
     if spec.name == DEMO_NAME or spec.name == DEMO_LABEL:
         found = Located(replace(spec, name=DEMO_LABEL), _demo_folder(verify))
     elif (path := Path(spec.name).expanduser()).is_dir():
+        _refuse_no_model(path, spec.name)
         found = Located(replace(spec, name=_folder_name(path.resolve())), path)
     elif path.exists():
         raise ModelError(f"Model {spec.name!r} is a file. Give the folder that holds config.json and its weights.")
@@ -68,6 +69,12 @@ def locate(spec: ModelSpec, *, verify: bool = False) -> Located:
             f"Model {spec.name!r} is not the revision that was asked for.\nAsked: {spec.revision}\nFound: {actual}"
         )
     return Located(replace(found.spec, revision=actual), found.folder)
+
+
+def _refuse_no_model(folder: Path, name: str) -> None:
+    """Looks before anything is hashed: a home folder given by mistake would take hours."""
+    if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
+        raise ModelError(f"Model folder {name!r} holds no model: neither modules.json nor config.json is there.")
 
 
 def _folder_name(path: Path) -> str:
@@ -102,8 +109,13 @@ def _relevant_files(folder: Path) -> Iterator[str]:
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in IRRELEVANT_FOLDERS and not name.startswith("."))
         for name in files:
-            if not name.startswith(".") and not any(fnmatch.fnmatch(name, pattern) for pattern in IRRELEVANT):
-                yield (Path(parent) / name).relative_to(folder).as_posix()
+            if name.startswith(".") or any(fnmatch.fnmatch(name, pattern) for pattern in IRRELEVANT):
+                continue
+            path = Path(parent) / name
+            if not path.is_file():
+                what = "leads nowhere" if path.is_symlink() else "is no regular file"
+                raise ModelError(f"{path} {what}. The model folder is not whole; fetch the model again.")
+            yield path.relative_to(folder).as_posix()
 
 
 def _demo_folder(verify: bool) -> Path:

@@ -10,6 +10,9 @@ from embeval.core.embeddings import Embeddings, TextCounts
 from embeval.core.protocols import Encoder
 from embeval.core.words import are, plural
 
+UNKNOWN_SHARE = 0.05
+"""Unknown tokens beyond this share are told: the texts are in a script that the model doesn't read."""
+
 
 @dataclass
 class Alike:
@@ -43,6 +46,7 @@ def texts(what: str, counts: TextCounts) -> dict[str, int | None]:
         f"{what}_truncated": counts.n_truncated,
         f"{what}_tokens_kept": counts.tokens_kept,
         f"{what}_tokens_lost": counts.tokens_lost,
+        f"{what}_tokens_unknown": counts.tokens_unknown,
     }
 
 
@@ -53,7 +57,7 @@ def warnings(
     prompts_used: Sequence[str],
 ) -> list[str]:
     """Sentences about what a reader of the numbers should know."""
-    found = []
+    found = list(encoder.info.remarks)
     for what, counts, alike in groups:
         of_all = f"of {counts.n_texts} {what}"
         if n := counts.n_truncated:
@@ -64,6 +68,12 @@ def warnings(
                 f"{n} {of_all} cut to {encoder.info.max_seq_length} tokens: "
                 f"{plural(counts.tokens_lost, 'token')} lost ({share:.1%})."
             )
+        if (
+            counts.tokens_unknown
+            and counts.tokens_kept
+            and ((share := counts.tokens_unknown / counts.tokens_kept) > UNKNOWN_SHARE)
+        ):
+            found.append(f"The tokenizer does not know {share:.0%} of the tokens of the {what}.")
         if alike.n:
             found.append(f"{alike.n} {of_all} look the same to the model as another one, once cut.")
         if counts.n_empty:

@@ -219,7 +219,7 @@ EARLY = {
         {"model.bin": "x"},
     ),
     "an empty folder for a model": Case(
-        3, ("run", "-m", "./model", "-t", "demo-pairs"), ("model", "holds no model files"), {"model/README.md": "x"}
+        3, ("run", "-m", "./model", "-t", "demo-pairs"), ("model", "holds no model"), {"model/README.md": "x"}
     ),
     "two tasks of one name": Case(
         2,

@@ -22,7 +22,7 @@ from embeval.core.specs import ModelSpec, Role, RuntimeOptions
 from embeval.encoders.batching import Lengths, Rows
 from embeval.encoders.encoder import BatchedEncoder, check_dim
 from embeval.encoders.locate import Located
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, ModelError
 
 REVISION = "builtin:1"
 """Raised when the same text gets another vector."""
@@ -40,6 +40,7 @@ class _Words:
     words: list[list[str]]
     lengths: Lengths
     lost: Lengths
+    unknown: Lengths | None = None  # a hash knows every word
 
     def key(self, row: int) -> bytes:
         return "\n".join(self.words[row]).encode("utf-8", "surrogatepass")
@@ -114,6 +115,8 @@ class _Backend:
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         check_dim(spec, _dim(spec))  # told before anything runs, not when this model's turn comes
+        if spec.revision not in (None, REVISION):
+            raise ModelError(f"Backend 'hashing' is revision {REVISION!r} here, not {spec.revision!r}.")
         return Located(replace(spec, revision=REVISION), None)
 
     def load(self, located: Located, runtime: RuntimeOptions) -> Encoder:

@@ -10,7 +10,7 @@ transformer computes in float32, whatever the dtype of the model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from embeval.core.protocols import Encoder, EncoderInfo
 from embeval.core.specs import ModelSpec, Role, RuntimeOptions
-from embeval.encoders import locate
+from embeval.encoders import locate, torch_checks
 from embeval.encoders.batching import Lengths, Rows
 from embeval.encoders.encoder import BatchedEncoder, check_dim, declared_prompts
 from embeval.encoders.locate import Located
@@ -64,6 +64,7 @@ class _Tokens:
     start: Lengths
     lengths: Lengths
     lost: Lengths | None
+    unknown: Lengths | None
 
     def key(self, row: int) -> bytes:
         return self.ids[self.start[row] : self.start[row] + self.lengths[row]].tobytes()
@@ -78,6 +79,7 @@ class _Texts:
     task: str | None
     lengths: Lengths
     lost: Lengths | None = None
+    unknown: Lengths | None = None
 
     def key(self, row: int) -> bytes:
         return self.texts[row].encode("utf-8", "surrogatepass")
@@ -94,11 +96,12 @@ class _SentenceTransformers:
         if runtime.num_threads is not None:
             torch.set_num_threads(runtime.num_threads)
         self._torch = torch
-        self._model: Any = _load(located, device)
+        self._model, remarks = _load(located, device)
         self._device = device
         self.default_prompt_name: str | None = self._model.default_prompt_name
         self._override(spec)
         self._fast = _has_plain_tokenizer(self._model)
+        remarks += self._limit_length(spec)
         full = self._model.get_embedding_dimension()
         if full is None:
             full = self._model.encode(["a"]).shape[1]
@@ -114,6 +117,7 @@ class _SentenceTransformers:
             num_threads=torch.get_num_threads() if on_cpu else None,
             batch_tokens=runtime.batch_tokens or (CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS),
             extra={"remote_code": "trusted"} if spec.args.get("trust_remote_code") else {},
+            remarks=tuple(remarks),
         )
 
     def _override(self, spec: ModelSpec) -> None:
@@ -143,6 +147,23 @@ class _SentenceTransformers:
         first = self._model[0]
         first.register_forward_hook(lambda _module, _inputs, output: _widen(self._torch, output))
 
+    def _limit_length(self, spec: ModelSpec) -> Iterator[str]:
+        """Keeps texts within what the model has positions for; longer ones would make it fail, or worse."""
+        tokenizer = getattr(self._model, "tokenizer", None)
+        if not self._fast or tokenizer is None:
+            return
+        limit = torch_checks.position_limit(self._model[0])
+        fewest = tokenizer.num_special_tokens_to_add(pair=False) + 1
+        asked = spec.max_seq_length
+        if asked is not None and (asked < fewest or (limit is not None and asked > limit)):
+            most = f" to {limit}" if limit is not None else " on"
+            raise ModelError(f"Model {spec.name!r} takes {fewest}{most} tokens, so max_seq_length can't be {asked}.")
+        declared = _limit(self._model.max_seq_length)
+        if limit is not None and (declared is None or declared > limit):
+            self._model.max_seq_length = limit
+            if declared is not None:
+                yield f"The model declares {declared} tokens but has positions for {limit}: cut to {limit}."
+
     def prepare(self, texts: Sequence[str], *, prompt: str, role: Role) -> _Tokens | _Texts:
         if self._fast and not (prompt and self._pooling_leaves_out_prompt()):
             return self._tokenize([prompt + text for text in texts] if prompt else texts, role)
@@ -162,6 +183,7 @@ class _SentenceTransformers:
         ids: list[npt.NDArray[np.int32]] = []
         types: list[npt.NDArray[np.int32]] = []
         lost: list[int] = []
+        unknown: list[int] = []
         special = tokenizer.num_special_tokens_to_add(pair=False)
         for start in range(0, len(texts), TOKENIZE_AT_ONCE):
             block = list(texts[start : start + TOKENIZE_AT_ONCE])
@@ -180,6 +202,7 @@ class _SentenceTransformers:
                 if text != seen:  # the first row of a text is what the model sees, the rest was cut off
                     seen = text
                     ids.append(np.array(encoded["input_ids"][row], dtype=np.int32))
+                    unknown.append(int((ids[-1] == tokenizer.unk_token_id).sum()))
                     if "token_type_ids" in encoded:
                         types.append(np.array(encoded["token_type_ids"][row], dtype=np.int32))
                 else:
@@ -192,6 +215,7 @@ class _SentenceTransformers:
             start=np.cumsum(lengths) - lengths,
             lengths=lengths,
             lost=np.array(lost, dtype=np.int64),
+            unknown=np.array(unknown, dtype=np.int64) if tokenizer.unk_token_id is not None else None,
         )
 
     def forward(self, prepared: _Tokens | _Texts, rows: Rows) -> npt.NDArray[np.float32]:
@@ -228,10 +252,11 @@ class _SentenceTransformers:
         return {**tensors, "modality": "text"}
 
 
-def _load(located: Located, device: str) -> Any:
+def _load(located: Located, device: str) -> tuple[Any, list[str]]:
+    """The model, and what its user should know of how it was loaded."""
     import torch
 
-    with quiet_libraries():
+    with quiet_libraries(), torch_checks.recorded_loads() as loads:
         from sentence_transformers import SentenceTransformer
 
         spec = located.spec
@@ -249,12 +274,19 @@ def _load(located: Located, device: str) -> Any:
             reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
             raise ModelError(
                 f"Model {spec.name!r} can't be loaded with sentence-transformers.\n"
-                f"{type(error).__name__}: {reason[:300]}"
+                f"{type(error).__name__}: {reason[:300]}\n"
+                "Perhaps a file of it is missing, or belongs to another version of the library."
             ) from error
+    remarks = torch_checks.refuse_missing_weights(loads, spec.name)
+    if _has_plain_tokenizer(model):
+        torch_checks.refuse_wrong_vocabulary(model.tokenizer, model[0].model, spec.name)
+    assert located.folder is not None
+    if not (located.folder / "modules.json").exists() and spec.pooling is None:
+        remarks.append(f"The model doesn't say how it pools (no modules.json): {_pooling_name(model)} was assumed.")
     if spec.name.startswith("hkunlp/instructor"):  # the library knows these by name only, and is given a folder
         model.set_pooling_include_prompt(False)
     model.eval()
-    return model
+    return model, remarks
 
 
 def _has_plain_tokenizer(model: Any) -> bool:

@@ -30,6 +30,10 @@ class Letters:
     def lost(self) -> Lengths:
         return np.array([max(len(text) - 4, 0) for text in self.texts], dtype=np.int64)
 
+    @property
+    def unknown(self) -> Lengths:
+        return np.array([text[:4].count("x") for text in self.texts], dtype=np.int64)
+
     def key(self, row: int) -> bytes:
         return self.texts[row][:4].lower().encode()
 
@@ -110,7 +114,7 @@ def test_counts_and_truncated_texts() -> None:
     embeddings = made_of(Counting()).encode(["abcabc", "x", " ", "abcabc", "ABCAzz"], role=Role.TEXT)
     counts = embeddings.counts
     assert (counts.n_texts, counts.n_empty, counts.n_zero, counts.n_truncated) == (5, 1, 2, 3)
-    assert (counts.tokens_kept, counts.tokens_lost) == (4 + 1 + 1 + 4 + 4, 6)
+    assert (counts.tokens_kept, counts.tokens_lost, counts.tokens_unknown) == (4 + 1 + 1 + 4 + 4, 6, 1)
     assert embeddings.truncated is not None
     assert set(embeddings.truncated) == {0, 3, 4}
     assert len(set(embeddings.truncated.values())) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from embeval.core.specs import ModelSpec, Role
 from embeval.encoders import loading
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, ModelError
 
 PINNED_PLACES = [13, 26, 32, 69, 72, 88]
 PINNED_VALUES = [0.196116, -0.392232, -0.196116, 0.196116, -0.196116, -0.196116]
@@ -59,3 +59,10 @@ def test_what_it_does_not_have_is_refused() -> None:
             encode("x", **fields)
     with pytest.raises(ConfigError, match="no option 'dims'"):
         encode("x", args={"dims": 64})
+
+
+def test_another_revision_is_refused() -> None:
+    """A pin holds for the baseline too."""
+    assert loading.resolve(ModelSpec(name="h", backend="hashing", revision="builtin:1")).spec.revision == "builtin:1"
+    with pytest.raises(ModelError, match="is revision 'builtin:1' here, not 'builtin:0'"):
+        loading.resolve(ModelSpec(name="h", backend="hashing", revision="builtin:0"))

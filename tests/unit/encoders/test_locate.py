@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -114,10 +115,21 @@ def test_what_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"is a file\. Give the folder"):
         locate.locate(ModelSpec(name=str(file)))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelError, match="holds no model files"):
+    with pytest.raises(ModelError, match="holds no model: neither"):
         locate.locate(ModelSpec(name=str(tmp_path / "empty")))
     with pytest.raises(ModelError, match="does not exist"):
         locate.locate(ModelSpec(name=str(tmp_path / "nothing")))
+
+
+def test_a_folder_that_is_not_whole(copy: Path) -> None:
+    """A link to a file that isn't there, as an interrupted download leaves it, and a pipe, which never ends."""
+    (copy / "broken.json").symlink_to("nowhere")
+    with pytest.raises(ModelError, match=r"broken.json leads nowhere. The model folder is not whole"):
+        locate.locate(ModelSpec(name=str(copy)))
+    (copy / "broken.json").unlink()
+    os.mkfifo(copy / "pipe.json")
+    with pytest.raises(ModelError, match=r"pipe.json is no regular file"):
+        locate.locate(ModelSpec(name=str(copy)))
 
 
 def test_demo_weights_are_checked_before_they_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

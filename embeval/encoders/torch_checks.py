@@ -1,0 +1,103 @@
+"""Whether a model is whole. The libraries start missing weights at random, and say so in a log only."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from embeval.errors import ModelError
+
+SHOWN = 3
+"""Names of weights in a message."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """One model of transformers that was loaded."""
+
+    model: Any
+    missing: tuple[str, ...]
+    """Weights that the model has and the files don't: started at random."""
+    unused: tuple[str, ...]
+    """Weights that the files have and the model doesn't."""
+
+
+@contextlib.contextmanager
+def recorded_loads() -> Iterator[list[Load]]:
+    """Every model that transformers loads inside, with what its files lacked and what they had too much.
+
+    ``output_loading_info`` tells it, but sentence-transformers doesn't pass that on; so it is asked for underneath.
+    """
+    from transformers import PreTrainedModel
+
+    loads: list[Load] = []
+    original = PreTrainedModel.__dict__["from_pretrained"]
+
+    def from_pretrained(cls: Any, *args: Any, **options: Any) -> Any:
+        if options.pop("output_loading_info", False):
+            return original.__func__(cls, *args, output_loading_info=True, **options)
+        model, info = original.__func__(cls, *args, output_loading_info=True, **options)
+        loads.append(Load(model, tuple(sorted(info["missing_keys"])), tuple(sorted(info["unexpected_keys"]))))
+        return model
+
+    PreTrainedModel.from_pretrained = classmethod(from_pretrained)
+    try:
+        yield loads
+    finally:
+        PreTrainedModel.from_pretrained = original
+
+
+def refuse_missing_weights(loads: list[Load], name: str) -> list[str]:
+    """Sentences about weights that were not used. Raises ``ModelError`` where some are missing.
+
+    A pooler is not counted: no pooling of token vectors reads it, and many models come without. Nor are heads that
+    the file has beside the body, as every checkpoint of a masked language model does.
+    """
+    remarks = []
+    for load in loads:
+        if missing := [key for key in load.missing if "pooler" not in key.split(".")]:
+            raise ModelError(
+                f"Model {name!r}: {len(missing)} weights are not in its files, such as {_some(missing)}.\n"
+                "They would be random numbers. Does config.json belong to these weights?"
+            )
+        body = {child for child, _ in load.model.named_children()}
+        prefix = f"{load.model.base_model_prefix}."
+        unused = [key for key in load.unused if key.removeprefix(prefix).split(".")[0] in body]
+        if unused := [key for key in unused if "pooler" not in key.split(".") and not key.endswith("position_ids")]:
+            remarks.append(f"{len(unused)} weights in the model's files are not used, such as {_some(unused)}.")
+    return remarks
+
+
+def refuse_wrong_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
+    """Raises ``ModelError`` where a tokenizer knows no words, or gives ids that the model has no vector for."""
+    n_tokens = len(tokenizer)
+    if n_tokens <= len(set(tokenizer.all_special_ids)):
+        raise ModelError(
+            f"Model {name!r}: its tokenizer has no vocabulary, only {n_tokens} special tokens.\n"
+            "Files such as tokenizer.json are missing in its folder."
+        )
+    embeddings = getattr(model, "get_input_embeddings", lambda: None)()
+    n_vectors = getattr(embeddings, "num_embeddings", None)
+    if n_vectors is not None and n_tokens > n_vectors:
+        raise ModelError(
+            f"Model {name!r}: its tokenizer has {n_tokens} tokens, but the model has vectors for {n_vectors} only.\n"
+            "The tokenizer belongs to another model."
+        )
+
+
+def position_limit(model: Any) -> int | None:
+    """Tokens that the model has positions for; None where positions are not learned one by one."""
+    from torch import nn
+
+    for name, module in model.named_modules():
+        if name.rpartition(".")[2] in ("position_embeddings", "wpe") and isinstance(module, nn.Embedding):
+            # RoBERTa and its kin count positions from behind the padding id.
+            offset = module.padding_idx + 1 if module.padding_idx is not None else 0
+            return module.num_embeddings - offset
+    return None
+
+
+def _some(keys: list[str]) -> str:
+    return ", ".join(keys[:SHOWN])
