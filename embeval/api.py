@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.errors import ConfigError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from embeval.core.result import Result
     from embeval.leaderboard.board import Board
     from embeval.runner.local import Outcome, Step
+
+
+S = TypeVar("S", ModelSpec, TaskSpec, RuntimeOptions, StatisticsOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +53,9 @@ def run(
     """The outcome of each model on each task, as it is reached. Failures are outcomes, not exceptions."""
     from embeval.runner import local
     from embeval.store.results import ResultStore
+    from embeval.workflows import requests
 
+    requests.refuse_same_models(request.models)
     options = local.RunOptions(
         runtime=request.runtime, statistics=request.statistics, overwrite=request.overwrite, verify=request.verify
     )
@@ -83,9 +88,9 @@ def evaluate(
     request = Request(
         models=tuple(_model(model) for model in _listed(models)),
         tasks=tuple(_tasks(_listed(tasks), data)),
-        results=Path(results),
-        runtime=runtime or RuntimeOptions(),
-        statistics=statistics or StatisticsOptions(),
+        results=_path(results, "results"),
+        runtime=_checked(runtime or RuntimeOptions(), RuntimeOptions, "runtime"),
+        statistics=_checked(statistics or StatisticsOptions(), StatisticsOptions, "statistics"),
         overwrite=overwrite,
     )
     found = []
@@ -101,7 +106,8 @@ def load_encoder(model: Wanted | ModelSpec, *, runtime: RuntimeOptions | None = 
     """A model ready to encode, its revision resolved. Raises ``ModelError``."""
     from embeval.encoders import loading
 
-    return loading.load(loading.resolve(_model(model)), runtime)
+    options = _checked(runtime or RuntimeOptions(), RuntimeOptions, "runtime")
+    return loading.load(loading.resolve(_model(model)), options)
 
 
 def leaderboard(
@@ -114,13 +120,14 @@ def leaderboard(
     """Stored results as a table of models by tasks; ``metric`` shows that one instead of each main score.
 
     ``task`` keeps tasks of that name, or with it in their name; ``older`` also shows results of a task under data or
-    options that are not the latest.
+    options that are not the latest. Files that can't be read are left out and listed in ``broken``.
     """
     from embeval.leaderboard.board import build
     from embeval.store.results import ResultStore
 
-    found = ResultStore(Path(results)).find(task=task)
-    return build((each.result for each in found), metric=metric, older=older)
+    broken: list[str] = []
+    found = ResultStore(_path(results, "results")).find(task=task, broken=broken)
+    return replace(build((each.result for each in found), metric=metric, older=older), broken=tuple(broken))
 
 
 def _listed(given: Any) -> list[Any]:
@@ -130,10 +137,29 @@ def _listed(given: Any) -> list[Any]:
     return [fspath(each) if isinstance(each, PathLike) else each for each in ([given] if alone else given)]
 
 
+def _path(given: Any, name: str) -> Path:
+    if not isinstance(given, str | PathLike) or not fspath(given):
+        raise ConfigError(f"{name} must be the path of a folder, not {given!r}.")
+    return Path(given).expanduser()
+
+
+def _checked(value: Any, kind: type[S], name: str) -> S:
+    """The value, once its fields are what they should be: dataclasses take anything, and it would show up on disk."""
+    from embeval.core import border
+
+    if not isinstance(value, kind):
+        raise ConfigError(f"{name} must be {kind.__name__}(…), not {value!r}.")
+    try:
+        return border.load(kind, asdict(value))
+    except border.BorderError as error:
+        raise ConfigError(f"{name}: {error.problems[0]}") from None
+
+
 def _model(model: Any) -> ModelSpec:
-    if isinstance(model, ModelSpec):
-        return model
     from embeval.workflows import requests
+
+    if isinstance(model, ModelSpec):
+        return _checked(model, ModelSpec, "model")
 
     if isinstance(model, str | PathLike):
         return requests.parse_model(fspath(model))
@@ -147,7 +173,7 @@ def _tasks(tasks: Sequence[Any], data: str | Path | None) -> list[Task[Any]]:
     from embeval.tasks import TASK_TYPES
     from embeval.workflows import requests
 
-    folder = Path(data) if data is not None else None
+    folder = _path(data, "data") if data is not None else None
     bound: list[Task[Any]] = []
     for task in tasks:
         if isinstance(task, str):
@@ -155,7 +181,8 @@ def _tasks(tasks: Sequence[Any], data: str | Path | None) -> list[Task[Any]]:
         elif isinstance(task, Mapping):
             bound.append(requests.task_from(task, root=Path(), data=folder))
         elif isinstance(task, TaskSpec):
-            bound.append(TASK_TYPES.get(task.type).bind(task, root=Path()))
+            spec = _checked(task, TaskSpec, "task")
+            bound.append(TASK_TYPES.get(spec.type).bind(spec, root=Path()))
         elif isinstance(task, Task):
             bound.append(task)
         else:

@@ -23,7 +23,7 @@ class TextCounts:
     n_empty: int = 0
     """Texts that are empty or only white space."""
     n_zero: int = 0
-    """Texts whose vector is all zeros; their cosine with anything is 0."""
+    """Texts whose vector is all zeros, empty ones among them; their cosine with anything is 0."""
     n_truncated: int | None = 0
     """Texts that lost tokens to the model's limit; null where the model doesn't tell."""
     tokens_kept: int | None = 0

@@ -17,7 +17,11 @@ PoolingName = Literal["cls", "mean", "max", "lasttoken", "weightedmean", "mean_s
 SimilarityName = Literal["cosine", "dot", "euclidean", "manhattan"]
 Scalar = str | int | float | bool | None
 
+MAX_THREADS = 1024
+"""More are a typing mistake, and would take a machine down."""
+
 _ANY_MODEL = re.compile(r"model|checkpoint[-_]?\d*|final|best|last|output|export|main|\d+", re.IGNORECASE)
+_PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 
 
@@ -65,6 +69,10 @@ class ModelSpec:
     """How two vectors are compared; null: as the model declares, else cosine."""
     args: Mapping[str, Scalar] = field(default_factory=dict)
     """Options of the backend, such as ``trust_remote_code: true`` or ``dim: 512``."""
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise ValueError("name must not be empty")
 
     @property
     def digest(self) -> str:
@@ -117,6 +125,8 @@ class RuntimeOptions:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
+        if self.num_threads is not None and self.num_threads > MAX_THREADS:
+            raise ValueError(f"num_threads must be at most {MAX_THREADS}, not {self.num_threads}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +162,10 @@ class DatasetRef:
     split: str = "test"
     """Which part of the data set."""
 
+    def __post_init__(self) -> None:
+        if not _PLAIN_NAME.fullmatch(self.split):
+            raise ValueError(f"split must be a plain name such as test, not {self.split!r}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
@@ -177,3 +191,9 @@ class TaskSpec:
     """Where the data was published."""
     version: int = 1
     """Raised when the same name measures something else; results of different versions are not comparable."""
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise ValueError("name must not be empty")
+        if self.version < 1:
+            raise ValueError(f"version must be at least 1, not {self.version}")

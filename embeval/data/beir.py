@@ -131,10 +131,16 @@ def is_beir(folder: Path) -> bool:
 
 
 def _one_of(folder: Path, stem: str) -> Path:
-    for ending in (".jsonl", ".jsonl.gz"):
-        if (found := folder / f"{stem}{ending}").exists():
-            return found
+    if found := _plain_or_gzipped(folder / f"{stem}.jsonl"):
+        return found
     raise DataError(f"{folder}: there is no {stem}.jsonl or {stem}.jsonl.gz in this folder.")
+
+
+def _plain_or_gzipped(file: Path) -> Path | None:
+    there = [path for path in (file, file.with_name(f"{file.name}.gz")) if path.exists()]
+    if len(there) > 1:
+        raise DataError(f"{there[0]} and {there[1].name} are both there, and may differ. Remove one.")
+    return there[0] if there else None
 
 
 def _are_labels(values: list[str]) -> bool:
@@ -145,9 +151,8 @@ def _are_labels(values: list[str]) -> bool:
 
 def _qrels_file(folder: Path, split: str) -> Path:
     file = folder / "qrels" / f"{split}.tsv"
-    for found in (file, file.with_name(f"{file.name}.gz")):
-        if found.exists():
-            return found
+    if found := _plain_or_gzipped(file):
+        return found
     there = sorted(path.name.removesuffix(".gz").removesuffix(".tsv") for path in (folder / "qrels").glob("*.tsv*"))
     advice = f"Splits there: {', '.join(there)}." if there else "There are no .tsv files in its qrels folder."
     raise DataError(f"{file}: no such file, so there is no split {split!r}. {advice}")

@@ -18,6 +18,9 @@ from embeval.errors import DataError
 MAX_FIELD = 16 * 1024 * 1024
 """Largest field of a csv file, in characters; the csv module's own limit of 131,072 is shorter than real documents."""
 
+SPLIT_NAMES = ("train", "dev", "validation", "val", "test")
+"""Names of files that hold one part of a data set."""
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
@@ -32,7 +35,6 @@ class Row(NamedTuple):
 
 def rows(path: Path) -> Iterator[Row]:
     """The records of a file, by its ending. Raises ``DataError`` for what can't be read, and for an empty file."""
-    suffix = kind(path)
     try:
         path.stat()
     except OSError as error:
@@ -40,7 +42,9 @@ def rows(path: Path) -> Iterator[Row]:
         raise DataError(f"{path}: {'no such file' if missing else error.strerror}.") from None
     if path.is_dir():
         raise DataError(f"{path}: is a folder; a file is needed here.")
-    reader = {"jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}[suffix]
+    if not path.is_file():  # a pipe would be waited for without end
+        raise DataError(f"{path}: is not a regular file. Write its content to one first.")
+    reader = {"jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}[kind(path)]
     found = False
     for row in reader(path):
         found = True
@@ -56,6 +60,17 @@ def kind(path: Path) -> str:
         if name.endswith(f".{suffix}"):
             return suffix
     raise DataError(f"{path}: unknown kind of file. Use .jsonl, .csv, .tsv or .parquet, each also with .gz.")
+
+
+def names_split(path: Path) -> bool:
+    """Whether a file is called by its split, with files of other splits beside it: ``test.jsonl.gz``."""
+    return path.name.partition(".")[0] in SPLIT_NAMES
+
+
+def of_split(path: Path, split: str) -> Path:
+    """The file of a split: for ``dev``, ``test.jsonl.gz`` becomes ``dev.jsonl.gz``; a file of another name stays."""
+    _, dot, ending = path.name.partition(".")
+    return path.with_name(f"{split}{dot}{ending}") if names_split(path) else path
 
 
 @contextmanager

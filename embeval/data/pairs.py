@@ -14,6 +14,8 @@ from embeval.core.records import Column
 from embeval.data import files
 from embeval.errors import DataError, did_you_mean
 
+MAX_SCORE = 1e12
+"""Beyond it the sums and squares behind a correlation lose the digits that tell scores apart."""
 RESERVED_SUBSETS = ("all", "mean", "wmean")
 """Names of the pooled results, which no sub-set may take."""
 
@@ -80,6 +82,10 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
                 raise DataError(_missing(path, row, option, name))
         if has_ids is None:
             has_ids = columns.id in row.values
+            for option in ("id", "subset"):  # may be absent, unless a name of their own was given
+                name = getattr(columns, option)
+                if name != getattr(PairColumns, option) and name not in row.values:
+                    raise DataError(_missing(path, row, option, name))
         elif has_ids != (columns.id in row.values):
             raise DataError(f"{path}, line {row.line}: some pairs have an {columns.id!r} and this one differs.")
         pair = files.identifier(row, path, columns.id) if has_ids else str(len(ids) + 1)
@@ -88,7 +94,7 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
         ids[pair] = row.line
         left.append(files.text(row, path, columns.sentence1))
         right.append(files.text(row, path, columns.sentence2))
-        gold.append(files.number(row, path, columns.score))
+        gold.append(_score(row, path, columns.score))
         if columns.subset in row.values:
             subset = files.identifier(row, path, columns.subset)
             if subset in RESERVED_SUBSETS:
@@ -99,6 +105,13 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
         if subsets and len(subsets) != len(ids):
             raise DataError(f"{path}, line {row.line}: some pairs have a {columns.subset!r} and this one differs.")
     return Pairs(tuple(ids), tuple(left), tuple(right), np.array(gold, dtype=np.float64), tuple(subsets))
+
+
+def _score(row: files.Row, path: Path, name: str) -> float:
+    value = files.number(row, path, name)
+    if abs(value) > MAX_SCORE:
+        raise DataError(f"{path}, line {row.line}: {name!r} is {value:g}, which is no score: at most ±{MAX_SCORE:g}.")
+    return value
 
 
 def _missing(path: Path, row: files.Row, option: str, name: str) -> str:

@@ -1,8 +1,9 @@
 """The encoder that all backends share: prompts, batches, guards, counts. A backend only tokenises and runs.
 
-``encode`` does, in this order: put the prompt before each text, keep each distinct text once, tokenise all of
-them, sort by length, run batches under a token budget, refuse NaN and Inf by name, cut to ``truncate_dim``,
-normalise if asked, and hand the vectors back in the order of the texts.
+``encode`` does, in this order: set empty texts aside, put the prompt before each text, keep each distinct text once,
+tokenise all of them, sort by length, run batches under a token budget, refuse NaN and Inf by name, cut to
+``truncate_dim``, normalise if asked, and hand the vectors back in the order of the texts. An empty text, and one that
+has no tokens, gets a zero vector: whatever a model makes of nothing would be as near to any text as to its own.
 """
 
 from __future__ import annotations
@@ -99,36 +100,40 @@ class BatchedEncoder(Generic[P]):
         progress: Progress | None = None,
     ) -> Embeddings:
         """Embeddings in the order of the texts."""
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise TypeError("texts must be a sequence of str")
         watch = progress or Silent()
         texts = list(texts)
-        distinct, place = batching.unique(texts)
+        full = np.flatnonzero([bool(text.strip()) for text in texts])
+        distinct, place = batching.unique([texts[row] for row in full.tolist()])
         prepared = self.backend.prepare(distinct, prompt=self.prompt(role, task), role=role)
         first, same = batching.first_of_equals([prepared.key(row) for row in range(len(distinct))])
-        vectors: Vectors | None = None
-        for rows in batching.plan(prepared.lengths[first], self.info.batch_tokens):
-            batch = self.backend.forward(prepared, first[rows])
-            if vectors is None:
-                vectors = np.empty((len(first), batch.shape[1]), dtype=np.float32)
-            vectors[rows] = batch
+        runs = np.flatnonzero(prepared.lengths[first] > 0)
+        found: Vectors | None = None
+        for rows in batching.plan(prepared.lengths[first[runs]], self.info.batch_tokens):
+            batch = self.backend.forward(prepared, first[runs[rows]])
+            if found is None:
+                found = np.zeros((len(first), batch.shape[1]), dtype=np.float32)
+            found[runs[rows]] = batch
             watch.advance(len(rows))
-        if vectors is None:
-            vectors = np.empty((0, self.info.dim), dtype=np.float32)
-        watch.advance(len(texts) - len(first))
+        watch.advance(len(texts) - len(runs))
 
         row_of = same[place]
-        if not np.isfinite(vectors).all():
-            names = ids if len(ids) else [repr(text[:40]) for text in texts]
+        if found is not None and not np.isfinite(found).all():
+            names = [ids[row] if len(ids) else repr(texts[row][:40]) for row in full.tolist()]
             by = f"Model {self.spec.label!r} ({self.spec.dtype} on {self.info.device})"
-            refuse_nonfinite(vectors[row_of], names, by=by)
-        vectors = self._finish(vectors)[row_of]
+            refuse_nonfinite(found[row_of], names, by=by)
+        finished = self._finish(found) if found is not None else np.zeros((len(first), self.info.dim), dtype=np.float32)
+        vectors = np.zeros((len(texts), finished.shape[1]), dtype=np.float32)
+        vectors[full] = finished[row_of]
         zero = zero_rows(vectors)
         return Embeddings(
             vectors=vectors,
             role=role,
             normalized=bool(np.all(zero | _is_unit(vectors))),
             spec_digest=self._digest,
-            counts=_count(texts, place, prepared, zero),
-            truncated=_truncated(place, prepared),
+            counts=_count(len(texts), place, prepared, zero),
+            truncated=_truncated(full, place, prepared),
         )
 
     def _finish(self, vectors: Vectors) -> Vectors:
@@ -146,11 +151,11 @@ def _is_unit(vectors: Vectors) -> npt.NDArray[np.bool_]:
     return np.asarray(np.abs(lengths - 1.0) < NORM_TOLERANCE)
 
 
-def _count(texts: list[str], place: Rows, prepared: Prepared, zero: npt.NDArray[np.bool_]) -> TextCounts:
+def _count(n_texts: int, place: Rows, prepared: Prepared, zero: npt.NDArray[np.bool_]) -> TextCounts:
     lost, unknown = prepared.lost, prepared.unknown
     return TextCounts(
-        n_texts=len(texts),
-        n_empty=sum(not text.strip() for text in texts),
+        n_texts=n_texts,
+        n_empty=n_texts - len(place),
         n_zero=int(zero.sum()),
         n_truncated=None if lost is None else int((lost > 0)[place].sum()),
         tokens_kept=None if lost is None else int(prepared.lengths[place].sum()),
@@ -159,11 +164,11 @@ def _count(texts: list[str], place: Rows, prepared: Prepared, zero: npt.NDArray[
     )
 
 
-def _truncated(place: Rows, prepared: Prepared) -> dict[int, bytes] | None:
+def _truncated(full: Rows, place: Rows, prepared: Prepared) -> dict[int, bytes] | None:
     if prepared.lost is None:
         return None
     rows = np.flatnonzero((prepared.lost > 0)[place])
-    return {int(row): hashlib.blake2b(prepared.key(int(place[row])), digest_size=16).digest() for row in rows}
+    return {int(full[row]): hashlib.blake2b(prepared.key(int(place[row])), digest_size=16).digest() for row in rows}
 
 
 def check_dim(spec: ModelSpec, full: int) -> int:

@@ -76,6 +76,8 @@ class Board:
     """Failed runs of tasks that are no column."""
     levels: tuple[float, ...] = ()
     """Coverage that the intervals aim at; more than one where results differ in it."""
+    broken: tuple[str, ...] = ()
+    """One sentence for each stored file that could not be read and is left out."""
 
     @property
     def approximate(self) -> bool:
@@ -95,6 +97,7 @@ class Board:
             found.append(f"{older} hidden (same task, other data or options); --all shows everything.")
         if n := self.hidden_failures:
             found.append(f"{plural(n, 'failed run')} of other tasks; see embeval results list.")
+        found += [f"Left out: {message.splitlines()[0]}" for message in self.broken]
         return found
 
     def to_json(self) -> strict_json.Json:
@@ -116,6 +119,7 @@ class Board:
             "hidden_columns": self.hidden_columns,
             "hidden_failures": self.hidden_failures,
             "levels": list(self.levels),
+            "broken": list(self.broken),
         }
 
 

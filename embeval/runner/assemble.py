@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, get_args
 
 from embeval.core import strict_json
@@ -63,7 +63,8 @@ def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings 
         for label, rows in sorted(groups.items()):
             part = records.take(rows)
             estimates[label] = scoring.estimate(part, evidence.metrics, statistics, *names, label)
-            parts.append(_part(evidence, label, part, estimates[label], statistics, timings))
+            own = replace(evidence, counts={"items": len(part)})  # the others speak of all items
+            parts.append(_part(own, label, part, estimates[label], statistics, timings))
         for weighting in get_args(scoring.Weighting):
             mean = scoring.mean_over(estimates, weighting)
             parts.append(_part(evidence, weighting, records, mean, statistics, timings))

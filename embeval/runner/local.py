@@ -6,16 +6,19 @@ finished last, so a run that is killed goes on at the first unfinished step when
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from embeval.core import provenance, strict_json
+from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import Encoder, Metric, Remeasurable, Task
-from embeval.core.result import Failure, Result, Timings
+from embeval.core.records import ItemRecords
+from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
 from embeval.encoders.locate import Located
@@ -158,8 +161,9 @@ class _Worker:
         protocol, metrics = task.protocol(payload), task.metrics(payload)
 
         if not self._options.overwrite and (found := self._finished(located, task, protocol)) is not None:
-            if self._as_wanted(found.result, metrics) and found.result.labels == _labels(task, payload):
-                return Outcome(step=step, status="skipped", stored=(*self._siblings(found), found))
+            together = (*self._siblings(found), found)
+            if self._as_wanted(together, task, payload, metrics):
+                return Outcome(step=step, status="skipped", stored=together)
             if (parts := self._rescored(found, task, payload, metrics)) is not None:
                 stored = tuple(self._store.put(part.result, part.records, part.run) for part in parts)
                 return Outcome(step=step, status="rescored", stored=stored)
@@ -248,12 +252,30 @@ class _Worker:
         assert self._encoder is not None
         return self._encoder, loaded_now
 
-    def _as_wanted(self, found: Result, metrics: Sequence[Metric]) -> bool:
-        """Whether a finished result has the metrics, the main score and the intervals that are asked for."""
-        return (
-            found.statistics == self._options.statistics
-            and found.signature.metrics == {metric.name: metric.version for metric in metrics}
-            and found.main_score == metrics[0].name
+    def _as_wanted(self, together: Sequence[Stored], task: Task[Any], payload: Any, metrics: Sequence[Metric]) -> bool:
+        """Whether the results of a task are complete, what is asked for, and what their stored items say.
+
+        Every value is computed again: a file that was changed by hand, or half by another run, is found out here.
+        """
+        versions = {metric.name: metric.version for metric in metrics}
+        labels = _labels(task, payload)
+        for stored in together:
+            found = stored.result
+            if (
+                found.statistics != self._options.statistics
+                or found.signature.metrics != versions
+                or found.main_score != metrics[0].name
+                or found.labels != labels
+            ):
+                return False
+        whole = together[-1]
+        evidence = self._evidence(whole.result, task, metrics, self._store.records(whole), run=None)
+        expected = {
+            part.result.subset: part.result for part in assemble.results(evidence, StatisticsOptions(resamples=0), None)
+        }
+        there = {stored.result.subset: stored.result for stored in together}
+        return expected.keys() == there.keys() and all(
+            _equal_scores(there[subset].scores, result.scores) for subset, result in expected.items()
         )
 
     def _finished(self, located: Located, task: Task[Any], protocol: dict[str, strict_json.Json]) -> Stored | None:
@@ -276,10 +298,14 @@ class _Worker:
         protocol = {**whole.result.signature.protocol, "subset": None}
         found = []
         for path in sorted(whole.path.parent.glob("*.json")):
-            if path != whole.path and not path.name.endswith(".error.json"):
+            if path == whole.path or path.name.endswith(".error.json"):
+                continue
+            try:
                 stored = Stored(path, self._store.get(path))
-                if {**stored.result.signature.protocol, "subset": None} == protocol:
-                    found.append(stored)
+            except StoreError:
+                continue  # broken on disk: missing, and then written again
+            if {**stored.result.signature.protocol, "subset": None} == protocol:
+                found.append(stored)
         return tuple(sorted(found, key=lambda each: assemble.place(each.result.subset)))
 
     def _rescored(
@@ -287,20 +313,30 @@ class _Worker:
     ) -> list[assemble.Part] | None:
         """The results from stored items, or from the stored ranking; None where only the model can give them."""
         old = stored.result
-        labels = _labels(task, payload)
-        known = old.labels == labels and all(
-            old.signature.metrics.get(metric.name) == metric.version for metric in metrics
-        )
         run = self._store.run(stored) if old.run is not None else None
-        counts, warnings = old.counts, old.warnings
-        if known:
-            records = self._store.records(stored)
-        elif run is not None and isinstance(task, Remeasurable):
-            collected = task.remeasure(payload, run, counts, warnings)
-            records, counts, warnings = collected.records, collected.counts, collected.warnings
+        if run is not None and isinstance(task, Remeasurable):
+            # From the ranking even where the metrics are known: counts and notes hang on the main score too.
+            collected = task.remeasure(payload, run, old.counts, old.warnings)
+            evidence = self._evidence(old, task, metrics, collected.records, run=run, labels=_labels(task, payload))
+            evidence = replace(evidence, counts=collected.counts, warnings=collected.warnings)
+        elif all(old.signature.metrics.get(metric.name) == metric.version for metric in metrics):
+            evidence = self._evidence(old, task, metrics, self._store.records(stored), run=run)
         else:
             return None
-        evidence = assemble.Evidence(
+        return assemble.results(evidence, self._options.statistics, old.timings)
+
+    def _evidence(
+        self,
+        old: Result,
+        task: Task[Any],
+        metrics: Sequence[Metric],
+        records: ItemRecords,
+        *,
+        run: Run | None,
+        labels: str | None = None,
+    ) -> assemble.Evidence:
+        """What a stored result was made from, under the metrics that are wanted now."""
+        return assemble.Evidence(
             model=old.model,
             task=_portable(task.spec),
             protocol={key: value for key, value in old.signature.protocol.items() if key != "subset"},
@@ -308,12 +344,21 @@ class _Worker:
             records=records,
             provenance=old.provenance,
             run=run,
-            counts=counts,
-            warnings=warnings,
+            counts=old.counts,
+            warnings=old.warnings,
             prompts=old.signature.prompts,
             labels=labels,
         )
-        return assemble.results(evidence, self._options.statistics, old.timings)
+
+
+def _equal_scores(there: Mapping[str, MetricValue], expected: Mapping[str, MetricValue]) -> bool:
+    def same(one: MetricValue, other: MetricValue) -> bool:
+        if one.value is None or other.value is None:
+            return one.value is other.value and one.reason == other.reason
+        # Another processor may round the last digit otherwise.
+        return math.isclose(one.value, other.value, rel_tol=1e-9, abs_tol=1e-12) and one.n_items == other.n_items
+
+    return there.keys() == expected.keys() and all(same(there[name], expected[name]) for name in expected)
 
 
 def _labels(task: Task[Any], payload: Any) -> str | None:

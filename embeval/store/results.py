@@ -30,6 +30,7 @@ from embeval.store import atomic, items
 
 MIN_AGE_S = 3600
 """A file of items without a result is garbage once it is this old."""
+REMEDY = "Run that evaluation again, or remove the file."
 MAX_NAME = 100
 """Characters of a folder or file name; longer names end in a hash."""
 
@@ -121,14 +122,14 @@ class ResultStore:
         except OSError as error:
             raise StoreError(f"{path}: can't be read ({error.strerror}).") from None
         except ValueError as error:
-            raise StoreError(f"{path}: not valid JSON ({error}).") from None
+            raise StoreError(f"{path}: not valid JSON ({error}).\n{REMEDY}") from None
         version = value.get("schema_version") if isinstance(value, dict) else None
         if type(version) is not int or version != SCHEMA_VERSION:
-            raise StoreError(f"{path}: not a result of schema version {SCHEMA_VERSION} (found {version!r}).")
+            raise StoreError(f"{path}: not a result of schema version {SCHEMA_VERSION} (found {version!r}).\n{REMEDY}")
         try:
             return border.load(Result, value)
         except border.BorderError as error:
-            raise StoreError(f"{path}: not a result: {error.problems[0]}") from None
+            raise StoreError(f"{path}: not a result: {error.problems[0]}\n{REMEDY}") from None
 
     def records(self, stored: Stored) -> ItemRecords:
         """The items behind a result. Raises ``StoreError`` where they are missing or not the ones it was made from."""
@@ -155,16 +156,24 @@ class ResultStore:
         task: str | Sequence[str] | None = None,
         subset: str | None = None,
         status: str | None = None,
+        broken: list[str] | None = None,
     ) -> Iterator[Stored]:
         """Stored results in the order of their paths.
 
         ``task`` is a name or names: a result fits if its task is called so, or, where no task is, if the name is a part
-        of its task's. ``model`` likewise, by label or name.
+        of its task's. ``model`` likewise, by label or name. Raises ``StoreError`` for a file that isn't a result,
+        unless ``broken`` is given, which then takes its message.
         """
-        if not self.root.is_dir():
-            return
-        paths = [path for path in sorted(self.root.glob("*/*/*/*/*.json")) if not path.name.startswith(".")]
-        everything = [Stored(path, self.get(path)) for path in paths]
+        everything = []
+        for path in sorted(self.root.glob("*/*/*/*/*.json")):
+            if path.name.startswith("."):
+                continue
+            try:
+                everything.append(Stored(path, self.get(path)))
+            except StoreError as error:
+                if broken is None:
+                    raise
+                broken.append(str(error))
         tasks = [task] if isinstance(task, str) else task
         fits_task = _filter([each.result.task.name for each in everything], tasks)
         names = [name for each in everything for name in (each.result.model.label, each.result.model.name)]
@@ -188,7 +197,11 @@ class ResultStore:
         young = time.time() - MIN_AGE_S
         for folder in sorted({path.parent for path in self.root.glob("*/*/*/*/*")}):
             used = set()
-            for stored in (Stored(path, self.get(path)) for path in sorted(folder.glob("*.json"))):
+            try:
+                there = [Stored(path, self.get(path)) for path in sorted(folder.glob("*.json"))]
+            except StoreError:
+                continue  # what a broken result refers to can't be known
+            for stored in there:
                 if stored.result.status == "error":
                     found.append(stored.path)
                 used |= {each.file for each in (stored.result.items, stored.result.run) if each is not None}

@@ -76,9 +76,9 @@ def warnings(
             found.append(f"The tokenizer does not know {share:.0%} of the tokens of the {what}.")
         if alike.n:
             found.append(f"{alike.n} {of_all} look the same to the model as another one, once cut.")
-        if counts.n_empty:
-            found.append(f"{counts.n_empty} {of_all} {are(counts.n_empty)} empty.")
-        if n := counts.n_zero:
+        if n := counts.n_empty:
+            found.append(f"{n} {of_all} {are(n)} empty: cosine 0 with anything.")
+        if n := counts.n_zero - counts.n_empty:
             found.append(f"{n} {of_all} {'has' if n == 1 else 'have'} an all-zero vector: cosine 0 with anything.")
     own = encoder.spec.prompts
     if own and not set(own.values()) & set(prompts_used):

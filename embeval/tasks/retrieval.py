@@ -12,6 +12,7 @@ The ranking is kept beside the numbers, so that another cut-off needs no model (
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,6 +105,7 @@ def rank_and_measure(run: Run, data: RetrievalData, names: Sequence[str], option
         "queries_without_judgments": len(unjudged | (set(run.query_ids) - set(data.queries))),
         "queries_without_relevant": judged.counts.no_relevant,
         "queries_unanswerable": len(data.unanswerable),
+        "documents_same_text": sum(n for text, n in Counter(data.doc_texts).items() if n > 1 and text.strip()),
         f"queries_tied_at_{k}": int(judged.tied_at(k).sum()),
         "judgments": sum(len(grades) for grades in data.qrels.judgments.values()),
         "unreachable_relevant": sum(len(docs) for docs in data.unreachable.values()),
@@ -147,6 +149,10 @@ def _warnings(
         found.append(f"{queries(n, '')} without a relevant document {effect}.")
     if n := counts[f"queries_tied_at_{k}"]:
         found.append(f"{queries(n, '')} with a tie across rank {k}, decided by {options.ties.value}.")
+    if n := counts["documents_same_text"]:
+        found.append(
+            f"{n} of {len(data.doc_ids)} documents have the same text as another one: they tie for every query."
+        )
     if n := counts["unreachable_relevant"]:
         ceiling = _recall_ceiling(data)
         found.append(f"{plural(n, 'relevant document')} not in the corpus, so recall can't exceed {ceiling:.4f}.")

@@ -26,7 +26,9 @@ from embeval.core.protocols import Collected, Encoder, Metric, TaskRef
 from embeval.core.records import ItemRecords
 from embeval.core.similarity import SIMILARITIES
 from embeval.core.specs import Role, SimilarityName, TaskSpec
+from embeval.data import files
 from embeval.data.pairs import PairColumns, Pairs, load_pairs
+from embeval.errors import ConfigError
 from embeval.metrics.correlation import FAMILY
 from embeval.tasks import _counts, _options
 
@@ -116,6 +118,9 @@ class _StsType:
 
     def bind(self, spec: TaskSpec, *, root: Path) -> StsTask:
         _options.main_score(spec, FAMILY, self.main_score)
+        file, split = Path(spec.dataset.path), spec.dataset.split
+        if files.of_split(file, split) != file:  # its pairs would be stored under the name of others
+            raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
         return StsTask(spec, _options.data_path(spec, root), _options.read(StsOptions, spec))
 
 

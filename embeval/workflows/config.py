@@ -11,7 +11,7 @@ from embeval.core import border
 from embeval.core.border import BORDER, KeyPath
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
-from embeval.errors import ConfigError, UsageError
+from embeval.errors import ConfigError, DataError, UsageError
 from embeval.tasks import TASK_TYPES
 from embeval.workflows import requests
 
@@ -84,6 +84,10 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
             models.append(_model(entry, root))
         except UsageError as error:
             raise fail(("models", number, *_key(error)), f"models[{number}]: {error}") from None
+    try:
+        requests.refuse_same_models(models)
+    except ConfigError as error:
+        raise fail(("models", *error.key), str(error)) from None
     if data is None and settings.data is not None:
         data = root / Path(settings.data).expanduser()
     tasks = []
@@ -97,6 +101,9 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
                 raise ConfigError(f"a name or keys are needed here, not {entry!r}.")
         except UsageError as error:
             raise fail(("tasks", number, *_key(error)), f"tasks[{number}]: {error}") from None
+        except DataError as error:
+            place = f"{path}, line {_line(lines, ('tasks', number))}"
+            raise DataError(f"{place}: tasks[{number}]: {error}") from None
     try:
         requests.refuse_same_names(tasks)
     except ConfigError as error:

@@ -16,8 +16,6 @@ from embeval.encoders.loading import BACKENDS
 from embeval.errors import ConfigError, DataError, UnknownNameError
 from embeval.tasks import TASK_TYPES, catalog
 
-SPLIT_NAMES = ("train", "dev", "validation", "val", "test")
-"""File names that say which split a file is, not what it is called."""
 FREE_OF_FILES = "hashing"
 """The backend whose name alone is a model."""
 
@@ -31,6 +29,8 @@ def split_settings(text: str) -> tuple[str, dict[str, Any]]:
     """
     import yaml
 
+    if "\0" in text:
+        raise ConfigError(f"{text!r} is no name: it holds a NUL character.")
     head, *pieces = _NEXT_SETTING.split(text)
     settings: dict[str, Any] = {}
     for piece in pieces:
@@ -99,10 +99,8 @@ def parse_task(text: str, *, root: Path, data: Path | None) -> Task[Any]:
         return task_from({"type": kind.replace("-", "_"), "data": path, **settings}, root=root, data=data)
     if (spec := catalog.find(head)) is not None:
         return task_from({"name": spec.name, **settings}, root=root, data=data)
-    if (root / head).exists():
+    if (root / head).exists() or "/" in head or Path(head).suffix:
         return task_from({"data": head, **settings}, root=root, data=data)
-    if "/" in head or Path(head).suffix:
-        raise DataError(f"{head}: no such file or folder.")
     known = [spec.name for spec in catalog.specs()]
     raise UnknownNameError("task", head, known, hint="Nor is there a file or folder of that name.")
 
@@ -127,6 +125,8 @@ def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Tas
                 "task", entry["name"], names, hint="For data of your own, say where it is: 'data: …'."
             )
         raise ConfigError("A task needs 'data' (a file or folder) or the 'name' of a task from the catalogue.")
+    if not isinstance(name := entry.get("name", ""), str):
+        raise ConfigError(f"'name' must be text, not {name!r}.", key=("name",))
     path = root / Path(entry["data"]).expanduser()
     kind = entry.get("type") or _guess_type(path)
     name, split = _guess_name(path, kind)
@@ -145,7 +145,14 @@ def _from_catalog(known: TaskSpec, entry: Mapping[str, Any], options: dict[str, 
         raise ConfigError(f"Task {known.name!r} of the catalogue is of type {known.type!r}, not {wanted!r}.")
     value = border.dump(known)
     value["options"] = {**value["options"], **options}
-    value["dataset"]["split"] = entry.get("split", known.dataset.split)
+    split = value["dataset"]["split"] = entry.get("split", known.dataset.split)
+    file = Path(known.dataset.path)
+    if split != known.dataset.split and file.suffix and isinstance(split, str):
+        if not files.names_split(file):
+            raise ConfigError(
+                f"Task {known.name!r} has one split, {known.dataset.split!r}, and not {split!r}.", key=("split",)
+            )
+        value["dataset"]["path"] = str(files.of_split(file, split))
     for key in DESCRIPTION_KEYS:
         if key in entry:
             value[key] = entry[key]
@@ -190,24 +197,31 @@ def _guess_type(path: Path) -> str:
         raise ConfigError(
             f"{path}: this folder holds no corpus.jsonl, so its task type isn't clear. Say it with 'type'."
         )
-    if path.exists():
-        first = next(iter(files.rows(path)))
-        if {"sentence1", "sentence2", "score"} <= set(first.values):
-            return "sts"
-        raise ConfigError(
-            f"{path}: the columns {', '.join(map(repr, first.values))} don't tell what kind of task this is.\n"
-            f"Say it with 'type' ({', '.join(TASK_TYPES.names())}), as in sts:{path.name}."
-        )
-    raise DataError(f"{path}: no such file or folder.")
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder.")
+    first = next(iter(files.rows(path)))
+    if {"sentence1", "sentence2", "score"} <= set(first.values):
+        return "sts"
+    raise ConfigError(
+        f"{path}: the columns {', '.join(map(repr, first.values))} don't tell what kind of task this is.\n"
+        f"Say it with 'type' ({', '.join(TASK_TYPES.names())}), as in sts:{path.name}."
+    )
 
 
 def _guess_name(path: Path, kind: str) -> tuple[str, str]:
     if kind == "retrieval" or path.is_dir():
         return path.resolve().name, "test"
     stem = path.name.split(".")[0]
-    if stem in SPLIT_NAMES:
+    if files.names_split(path):
         return path.resolve().parent.name, stem
     return stem, "test"
+
+
+def refuse_same_models(models: Sequence[ModelSpec]) -> None:
+    """Raises ``ConfigError`` where a model is asked for twice."""
+    for number, model in enumerate(models):
+        if model in models[:number]:
+            raise ConfigError(f"The model {model.label!r} is named twice, with the same settings.", key=(number,))
 
 
 def refuse_same_names(tasks: Sequence[Task[Any]]) -> None:

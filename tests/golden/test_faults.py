@@ -316,13 +316,14 @@ class TestF12ZeroVectors:
         assert collected.counts["texts_zero_vectors"] == 1
 
     def test_empty_texts_are_found_in_the_text(self, tiny_model: Path) -> None:
-        """A BERT gives the empty text a vector that isn't zero, so emptiness is counted from the text."""
-        encoder = loading.load(loading.resolve(ModelSpec(name=str(tiny_model))))
-        embeddings = encoder.encode(["", "   ", "backup"], role=Role.TEXT)
-        assert embeddings.counts.n_empty == 2
-        assert embeddings.counts.n_zero == 0
-        hashed = loading.load(loading.resolve(ModelSpec(name="h", backend="hashing")))
-        assert hashed.encode(["", "   ", "backup"], role=Role.TEXT).counts.n_zero == 2
+        """A BERT gives the empty text a vector that is not zero: emptiness is found in the text. Cosine 0, counted."""
+        for spec in (ModelSpec(name=str(tiny_model)), ModelSpec(name="h", backend="hashing")):
+            encoder = loading.load(loading.resolve(spec))
+            pairs = Pairs(("1", "2", "3"), ("", "", "key"), ("   ", "backup", "key"), np.array([0.0, 1.0, 5.0]))
+            collected = sts().collect(pairs, encoder, Silent())
+            assert collected.records.columns["cosine"].tolist() == pytest.approx([0.0, 0.0, 1.0])
+            assert (collected.counts["texts_empty"], collected.counts["texts_zero_vectors"]) == (3, 3)
+            assert "3 of 6 texts are empty: cosine 0 with anything." in collected.warnings
 
 
 class TestF13Constants:

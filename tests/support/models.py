@@ -78,6 +78,43 @@ def save_tiny_model(
     return folder
 
 
+def save_tiny_decoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> Path:
+    """A sentence-transformers folder with a random Llama: rotary positions, padding on the left, no special tokens."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
+
+    folder.mkdir(parents=True, exist_ok=True)
+    base = folder.parent / f"{folder.name}-base"
+    base.mkdir()
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    vocabulary = dict.fromkeys(["[PAD]", "[UNK]", *WORDS, *letters])
+    words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(vocabulary)}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+"), "removed", invert=True)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", padding_side="left", model_max_length=16
+    )
+    tokenizer.save_pretrained(base)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        config = LlamaConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            max_position_embeddings=64,
+        )
+        LlamaModel(config).save_pretrained(base)
+        modules: list[Any] = [Transformer(str(base)), Pooling(32, pooling_mode=pooling)]
+        SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
+    return folder
+
+
 def edit_json(file: Path, **values: Any) -> None:
     """Changes keys of a JSON file."""
     content = json.loads(file.read_text(encoding="utf-8"))

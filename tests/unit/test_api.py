@@ -120,6 +120,10 @@ def golden_keys(golden: Path) -> dict[str, Any]:
         ("hashing", [3.5], "A task is a name, keys, a TaskSpec or a bound task, not 3.5."),
         ({"name": "x", "dtyp": "x"}, "demo-pairs", "dtyp: unknown key. Did you mean 'dtype'"),
         ("hashing", {"dat": "x"}, "dat"),
+        (ModelSpec(name="h", backend="hashing", normalize="no"), "demo-pairs", "model: normalize: .* not 'no'"),  # type: ignore[arg-type]
+        (ModelSpec(name="h", backend="hashing", truncate_dim=5.5), "demo-pairs", "model: truncate_dim: "),  # type: ignore[arg-type]
+        (ModelSpec(name="h", prompts="x"), "demo-pairs", "model: prompts: "),  # type: ignore[arg-type]
+        ("hashing", TaskSpec(name="t", type=5, dataset=DatasetRef(path="x")), "task: type: "),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_model_or_task_is_told(tmp_path: Path, model: Any, task: Any, message: str) -> None:
@@ -127,6 +131,43 @@ def test_what_is_no_model_or_task_is_told(tmp_path: Path, model: Any, task: Any,
     with pytest.raises(ConfigError, match=message):
         embeval.evaluate(model, task, results=tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"results": None}, "results must be the path of a folder, not None"),
+        ({"results": ""}, "results must be the path of a folder, not ''"),
+        ({"data": 5}, "data must be the path of a folder, not 5"),
+        ({"statistics": {"resamples": 100}}, r"statistics must be StatisticsOptions\(…\), not {'resamples': 100}"),
+        ({"runtime": "cpu"}, r"runtime must be RuntimeOptions\(…\), not 'cpu'"),
+        ({"statistics": StatisticsOptions(seed=1.5)}, "statistics: seed: "),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_options_are_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Any, message: str
+) -> None:
+    """Whatever is passed, it is a message of ours and no trace on disk."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=message):
+        embeval.evaluate("hashing", "demo-pairs", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: Path) -> None:
+    """``~/x`` is in the home folder, as on the command line, and no folder called ``~``."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    embeval.evaluate("hashing", pairs, results="~/results", statistics=FEW)
+    assert len(api.leaderboard("~/results").rows) == 1
+    assert (tmp_path / "home" / "results").is_dir()
+    assert not (tmp_path / "~").exists()
+
+
+def test_a_model_asked_for_twice_is_refused(tmp_path: Path) -> None:
+    """Under the same settings; others make another model."""
+    with pytest.raises(ConfigError, match="The model 'hashing' is named twice"):
+        embeval.evaluate(["hashing", "hashing,dim=64", "hashing"], "demo-pairs", results=tmp_path / "r")
 
 
 def test_what_is_finished_is_read(tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

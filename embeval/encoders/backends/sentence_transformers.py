@@ -99,12 +99,14 @@ class _SentenceTransformers:
         self._model, remarks = _load(located, device)
         self._device = device
         self.default_prompt_name: str | None = self._model.default_prompt_name
-        self._override(spec)
         self._fast = _has_plain_tokenizer(self._model)
+        self._override(spec)
         remarks += self._limit_length(spec)
         full = self._model.get_embedding_dimension()
         if full is None:
             full = self._model.encode(["a"]).shape[1]
+        if self._fast:
+            self._pool_ourselves()
         on_cpu = device == "cpu"
         self.info = EncoderInfo(
             dim=check_dim(spec, int(full)),
@@ -147,12 +149,23 @@ class _SentenceTransformers:
         first = self._model[0]
         first.register_forward_hook(lambda _module, _inputs, output: _widen(self._torch, output))
 
+    def _pool_ourselves(self) -> None:
+        """Puts our pooling in the place of the library's, where that has only token vectors and a mask to go by."""
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        from embeval.encoders.torch_pooling import Pooled
+
+        second: Any = self._model[1] if len(self._model) > 1 else None
+        if type(second) is Pooling and second.include_prompt:
+            modes = [second.pooling_mode] if isinstance(second.pooling_mode, str) else second.pooling_mode
+            self._model[1] = Pooled(modes)
+
     def _limit_length(self, spec: ModelSpec) -> Iterator[str]:
         """Keeps texts within what the model has positions for; longer ones would make it fail, or worse."""
-        tokenizer = getattr(self._model, "tokenizer", None)
-        if not self._fast or tokenizer is None:
+        if not self._fast:
             return
-        limit = torch_checks.position_limit(self._model[0])
+        tokenizer = self._model.tokenizer
+        limit = self._positions = torch_checks.position_limit(self._model[0])
         fewest = tokenizer.num_special_tokens_to_add(pair=False) + 1
         asked = spec.max_seq_length
         if asked is not None and (asked < fewest or (limit is not None and asked > limit)):
@@ -238,9 +251,11 @@ class _SentenceTransformers:
         ids = np.full((len(rows), width), tokenizer.pad_token_id or 0, dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
         types = np.full((len(rows), width), tokenizer.pad_token_type_id, dtype=np.int64)
+        # Positions are counted from the left end: padding there would move a text by as much as its batch is wide.
+        left = tokenizer.padding_side == "left" and self._positions is None
         for place, row in enumerate(rows):
             length, start = int(tokens.lengths[row]), int(tokens.start[row])
-            where = slice(width - length, width) if tokenizer.padding_side == "left" else slice(0, length)
+            where = slice(width - length, width) if left else slice(0, length)
             ids[place, where] = tokens.ids[start : start + length]
             mask[place, where] = 1
             if tokens.types is not None:

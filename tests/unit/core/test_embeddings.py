@@ -25,15 +25,15 @@ COUNTS = st.builds(
 
 def test_counts_add_up() -> None:
     """Field by field, by hand."""
-    total = TextCounts(10, 1, 2, 3, 40, 5) + TextCounts(100, 10, 20, 30, 400, 50)
-    assert astuple(total) == (110, 11, 22, 33, 440, 55)
+    total = TextCounts(10, 1, 2, 3, 40, 5, 6) + TextCounts(100, 10, 20, 30, 400, 50, 60)
+    assert astuple(total) == (110, 11, 22, 33, 440, 55, 66)
 
 
 def test_an_unknown_count_stays_unknown() -> None:
     """null plus a number is null, on either side, and leaves the other fields alone."""
-    known, unknown = TextCounts(1, 1, 1, 1, 1, 1), TextCounts(1, 0, 0, None, None, 2)
-    assert astuple(known + unknown) == (2, 1, 1, None, None, 3)
-    assert astuple(unknown + known) == (2, 1, 1, None, None, 3)
+    known, unknown = TextCounts(1, 1, 1, 1, 1, 1, 1), TextCounts(1, 0, 0, None, None, 2, None)
+    assert astuple(known + unknown) == (2, 1, 1, None, None, 3, None)
+    assert astuple(unknown + known) == (2, 1, 1, None, None, 3, None)
 
 
 @settings(deadline=None)

@@ -99,6 +99,7 @@ def test_results_survive_json(make: Any) -> None:
 
 
 TEXT = st.text(max_size=8)
+NAME = st.from_regex(r"[a-z][a-z0-9.-]{0,8}", fullmatch=True)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 REFERENCE = st.none() | st.builds(FileRef, file=TEXT, sha256=TEXT)
 VALUES = st.builds(
@@ -116,13 +117,13 @@ RESULTS = st.builds(
     status=st.sampled_from(["ok", "error"]),
     task=st.builds(
         TaskSpec,
-        name=TEXT,
+        name=NAME,
         type=TEXT,
-        dataset=st.builds(DatasetRef, path=TEXT, split=TEXT),
+        dataset=st.builds(DatasetRef, path=TEXT, split=NAME),
         options=st.dictionaries(TEXT, st.none() | st.booleans() | st.integers() | NUMBER | TEXT, max_size=2),
         languages=st.lists(TEXT, max_size=2).map(tuple),
     ),
-    model=st.builds(ModelSpec, name=TEXT, revision=st.none() | TEXT, prompts=st.dictionaries(TEXT, TEXT, max_size=2)),
+    model=st.builds(ModelSpec, name=NAME, revision=st.none() | TEXT, prompts=st.dictionaries(TEXT, TEXT, max_size=2)),
     split=TEXT,
     subset=TEXT,
     scores=st.dictionaries(TEXT, VALUES, max_size=3),

@@ -27,9 +27,11 @@ from embeval.core.specs import (
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+NAMES = st.text(min_size=1).filter(str.strip)
+SPLITS = st.from_regex(r"[a-z][a-z0-9.-]{0,8}", fullmatch=True)
 MODELS = st.builds(
     ModelSpec,
-    name=st.text(),
+    name=NAMES,
     backend=st.text(),
     revision=st.none() | st.text() | st.text().map("sha256:{}".format),
     pooling=st.none() | st.sampled_from(get_args(PoolingName)),
@@ -43,9 +45,9 @@ MODELS = st.builds(
 )
 TASKS = st.builds(
     TaskSpec,
-    name=st.text(),
+    name=NAMES,
     type=st.text(),
-    dataset=st.builds(DatasetRef, path=st.text(), split=st.text()),
+    dataset=st.builds(DatasetRef, path=st.text(), split=SPLITS),
     options=st.dictionaries(
         st.text(), st.none() | st.booleans() | st.integers() | NUMBERS | st.lists(st.text()), max_size=3
     ),
@@ -53,7 +55,7 @@ TASKS = st.builds(
     languages=st.lists(st.text(), max_size=3).map(tuple),
     license=st.none() | st.text(),
     citation=st.none() | st.text(),
-    version=st.integers(),
+    version=st.integers(1),
 )
 
 DEFAULTS: dict[str, Any] = {
@@ -166,6 +168,35 @@ def test_a_task_survives_json(spec: TaskSpec) -> None:
 def test_a_label_tells_what_differs_from_the_defaults(fields: dict[str, Any], label: str) -> None:
     """The last part of the name that says something, then every departure in brackets."""
     assert ModelSpec(**fields).label == label
+
+
+@pytest.mark.parametrize("name", ["", " ", "\n"])
+def test_names_are_not_empty(name: str) -> None:
+    """Neither a model's nor a task's: it heads rows, columns and folders."""
+    with pytest.raises(ValueError, match="name must not be empty"):
+        ModelSpec(name=name)
+    with pytest.raises(ValueError, match="name must not be empty"):
+        TaskSpec(name=name, type="sts", dataset=DatasetRef(path="x"))
+
+
+@pytest.mark.parametrize("split", ["", "../test", "a/b", ".hidden", "-x", "a b"])
+def test_splits_are_plain_names(split: str) -> None:
+    """They become part of file names, of the data and of results."""
+    with pytest.raises(ValueError, match="split must be a plain name"):
+        DatasetRef(path="x", split=split)
+
+
+def test_versions_begin_at_one() -> None:
+    """0 and less are typing mistakes."""
+    with pytest.raises(ValueError, match="version must be at least 1, not 0"):
+        TaskSpec(name="t", type="sts", dataset=DatasetRef(path="x"), version=0)
+
+
+def test_threads_are_bounded() -> None:
+    """A thousand is plenty; a million would take the machine down."""
+    assert RuntimeOptions(num_threads=1024).num_threads == 1024
+    with pytest.raises(ValueError, match="num_threads must be at most 1024, not 1025"):
+        RuntimeOptions(num_threads=1025)
 
 
 @pytest.mark.parametrize("name", ["batch_tokens", "num_threads"])

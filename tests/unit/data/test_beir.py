@@ -74,6 +74,16 @@ def test_gzipped_files_are_read(folder: Path, name: str) -> None:
     assert load_beir(folder).data_hash == before.data_hash
 
 
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
+def test_a_file_that_is_there_twice_is_refused(folder: Path, name: str) -> None:
+    """Plain and gzipped may differ, and nothing says which one is meant."""
+    (folder / f"{name}.gz").write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(
+        DataError, match=rf"/{name} and {Path(name).name}.gz are both there, and may differ. Remove one"
+    ):
+        load_beir(folder)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_qrels_of_other_systems(folder: Path, end: str, mark: str) -> None:

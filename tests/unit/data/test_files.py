@@ -186,10 +186,31 @@ def test_the_ending_tells_the_kind(name: str, kind: str) -> None:
     "name", ["a.txt", "a.json", "a", "jsonl", "a.gz", "a.jsonl.bz2", "a.jsonl.zip", "a.csv.gz.old", "csv.gz"]
 )
 def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
-    """With the endings that would do, whether or not there is such a file."""
-    for path in (tmp_path / "absent" / name, write(tmp_path, name, b"x")):
-        message = refused(path)
-        assert all(ending in message for ending in (".jsonl", ".csv", ".tsv", ".parquet", ".gz"))
+    """With the endings that would do; where there is no such file, that is what matters."""
+    assert refused(tmp_path / "absent" / name).endswith("no such file.")
+    message = refused(write(tmp_path, name, b"x"))
+    assert all(ending in message for ending in (".jsonl", ".csv", ".tsv", ".parquet", ".gz"))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """It would be waited for without end."""
+    os.mkfifo(tmp_path / "a.jsonl")
+    assert "is not a regular file" in refused(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("path", "split", "found"),
+    [
+        ("sts/x/test.jsonl.gz", "dev", "sts/x/dev.jsonl.gz"),
+        ("test.csv", "test", "test.csv"),
+        ("pairs.csv", "dev", "pairs.csv"),
+        ("tests.csv", "dev", "tests.csv"),
+        ("folder", "dev", "folder"),
+    ],
+)
+def test_the_file_of_a_split(path: str, split: str, found: str) -> None:
+    """Beside the file that is called by another split; a file of another name has one split only."""
+    assert files.of_split(Path(path), split) == Path(found)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv.gz", "a.parquet"])

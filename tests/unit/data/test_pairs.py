@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embeval.data.pairs import RESERVED_SUBSETS, PairColumns, Pairs, load_pairs
+from embeval.data.pairs import MAX_SCORE, RESERVED_SUBSETS, PairColumns, Pairs, load_pairs
 from embeval.errors import DataError
 from tests.support.data import write_jsonl, write_pairs
 
@@ -62,7 +62,7 @@ def content(pairs: Pairs) -> tuple[Any, ...]:
     return pairs.ids, pairs.left, pairs.right, pairs.gold.tobytes(), pairs.gold.dtype, pairs.subsets, pairs.data_hash
 
 
-SCORES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 5).map(float)
+SCORES = st.floats(-MAX_SCORE, MAX_SCORE) | st.integers(-5, 5).map(float)
 
 
 def tables(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[RawRow]]:
@@ -294,3 +294,22 @@ def test_names_near_the_reserved_ones_are_fine(tmp_path: Path) -> None:
     assert RESERVED_SUBSETS == ("all", "mean", "wmean")
     rows = [row(id=name, subset=name) for name in names]
     assert load_pairs(write_jsonl(tmp_path / "a.jsonl", rows)).subsets == tuple(names)
+
+
+@pytest.mark.parametrize("score", [1.1e12, -1e13, 1e308])
+def test_scores_beyond_all_scales_are_refused(tmp_path: Path, score: float) -> None:
+    """Their squares overflow, and next to them other scores are all alike."""
+    path = write_jsonl(tmp_path / "pairs.jsonl", [row(), row(id="q", score=score)])
+    check_refused(path, 2, "which is no score: at most ±1e+12.")
+
+
+@pytest.mark.parametrize("option", ["id", "subset"])
+def test_an_optional_column_that_was_named_must_be_there(tmp_path: Path, option: str) -> None:
+    """Whoever names it counts on it; without a name of its own it may be absent."""
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(KINDS["csv"]([{"sentence1": "a", "sentence2": "b", "score": "1", "Subset": "s", "ID": "x"}]))
+    assert load_pairs(path).subsets == ()
+    wanted = {"id": "Id", "subset": "SubSet"}[option]
+    with pytest.raises(DataError, match=f"line 1: there is no column '{wanted}'.*\n.*columns.{option}=…"):
+        load_pairs(path, PairColumns(**{option: wanted}))
+    assert load_pairs(path, PairColumns(id="ID", subset="Subset")).subsets == ("s",)

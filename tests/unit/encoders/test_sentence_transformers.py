@@ -11,12 +11,10 @@ import pytest
 from embeval.core.specs import ModelSpec, Role, RuntimeOptions
 from embeval.encoders import loading
 from embeval.errors import ConfigError, ModelError
-from tests.support.models import edit_json, save_tiny_model
+from tests.support.models import edit_json, save_tiny_decoder, save_tiny_model
 
 TEXTS = [
     "restore the document",
-    "",
-    "   ",
     "a",
     "The BACKUP server",
     "the backup server",
@@ -51,24 +49,66 @@ def test_vectors_equal_those_of_the_library(tmp_path: Path, pooling: str) -> Non
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_left_padding_as_the_library_pads(tmp_path: Path, pooling: str) -> None:
-    """One batch of both: equal, though a BERT with absolute positions sees padding on its left."""
+def test_padding_does_not_move_positions(tmp_path: Path, pooling: str) -> None:
+    """A BERT whose tokenizer pads on the left: one batch of all texts equals the library on each text alone.
+
+    Its positions are counted from the left end, so the library in batches gives vectors that hang on the batch.
+    """
     folder = save_tiny_model(tmp_path / "model", pooling=pooling, padding_side="left")
     ours = encoder(folder, RuntimeOptions(batch_tokens=10_000)).encode(TEXTS, role=Role.TEXT).vectors
-    np.testing.assert_allclose(ours, library(folder).encode(TEXTS, batch_size=100), atol=2e-6)
+    theirs = library(folder)
+    np.testing.assert_allclose(ours, theirs.encode(TEXTS, batch_size=1), atol=2e-6)
+    assert np.abs(theirs.encode(TEXTS, batch_size=100) - ours).max() > 0.01
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_left_padding_where_positions_are_relative(tmp_path: Path, pooling: str) -> None:
+    """A decoder with rotary positions is padded as its tokenizer says: equal to the library in one batch and alone."""
+    folder = save_tiny_decoder(tmp_path / "model", pooling=pooling)
+    ours = encoder(folder, RuntimeOptions(batch_tokens=10_000)).encode(TEXTS, role=Role.TEXT).vectors
+    theirs = library(folder)
+    np.testing.assert_allclose(ours, theirs.encode(TEXTS, batch_size=100), atol=5e-6)
+    np.testing.assert_allclose(ours, theirs.encode(TEXTS, batch_size=1), atol=5e-6)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_texts_without_a_token(tmp_path: Path, pooling: str) -> None:
+    """Empty, blank, and one that a tokenizer without special tokens makes nothing of: zeros, alone and among others.
+
+    The library gives -Inf for max and the vector of a padding token for cls (G20).
+    """
+    folder = save_tiny_decoder(tmp_path / "model", pooling=pooling)
+    model = encoder(folder)
+    nothing = ["", "   ", "\x00"]
+    alone = model.encode(nothing, role=Role.TEXT)
+    assert not alone.vectors.any()
+    assert (alone.counts.n_empty, alone.counts.n_zero, alone.counts.tokens_kept) == (2, 3, 0)
+    among = model.encode([*nothing, *TEXTS], role=Role.TEXT).vectors
+    assert not among[:3].any()
+    np.testing.assert_allclose(among[3:], model.encode(TEXTS, role=Role.TEXT).vectors, atol=1e-6)
+
+
+def test_an_empty_text_has_a_zero_vector(tiny_model: Path) -> None:
+    """With a prompt before it, too: what a BERT makes of nothing has length 1 and is near to everything."""
+    for prompts in ({}, {"query": "the query "}):
+        embeddings = encoder(tiny_model, prompts=prompts).encode(["", "backup", " \n"], role=Role.QUERY)
+        assert [bool(row.any()) for row in embeddings.vectors] == [False, True, False]
+        assert (embeddings.counts.n_empty, embeddings.counts.n_zero) == (2, 2)
+        assert embeddings.normalized
+    assert np.abs(library(tiny_model).encode([""])).max() > 0.1
 
 
 def test_texts_that_look_the_same_to_the_model_share_a_vector(tiny_model: Path) -> None:
     """Case is lost by the tokenizer and the needle by truncation: the vectors are equal to the bit."""
     vectors = encoder(tiny_model, RuntimeOptions(batch_tokens=16)).encode(TEXTS, role=Role.TEXT).vectors
-    assert np.array_equal(vectors[4], vectors[5])
-    assert np.array_equal(vectors[7], vectors[8])
-    assert not np.array_equal(vectors[0], vectors[3])
+    assert np.array_equal(vectors[2], vectors[3])
+    assert np.array_equal(vectors[5], vectors[6])
+    assert not np.array_equal(vectors[0], vectors[1])
 
 
 def test_truncation_and_emptiness_are_counted(tiny_model: Path) -> None:
-    """Two texts of 40 and 41 words keep 14 of them beside [CLS] and [SEP]; two texts are empty."""
-    embeddings = encoder(tiny_model).encode(TEXTS, role=Role.TEXT)
+    """Two texts of 40 and 41 words keep 14 of them beside [CLS] and [SEP]; two texts are empty and have no tokens."""
+    embeddings = encoder(tiny_model).encode(["", *TEXTS, "   "], role=Role.TEXT)
     counts = embeddings.counts
     assert (counts.n_texts, counts.n_empty, counts.n_truncated) == (10, 2, 2)
     # "needle" is not in the vocabulary: n ##e ##e ##d ##l ##e are 6 pieces.
@@ -77,8 +117,8 @@ def test_truncation_and_emptiness_are_counted(tiny_model: Path) -> None:
     kept = sum(len(ids) for ids in tokenizer(TEXTS, truncation=True)["input_ids"])
     assert counts.tokens_kept == kept
     assert embeddings.truncated is not None
-    assert set(embeddings.truncated) == {7, 8}
-    assert embeddings.truncated[7] == embeddings.truncated[8]
+    assert set(embeddings.truncated) == {6, 7}
+    assert embeddings.truncated[6] == embeddings.truncated[7]
 
 
 def test_prompts_of_the_model_are_used_by_role(tmp_path: Path) -> None:
@@ -100,7 +140,7 @@ def test_a_prompt_that_pooling_leaves_out(tmp_path: Path) -> None:
     """INSTRUCTOR-like models don't pool over the prompt; equal to the library, which counts its tokens."""
     prompts = {"query": "the query "}
     folder = save_tiny_model(tmp_path / "model", prompts=prompts, include_prompt=False)
-    texts = ["backup of the archive", "token", ""]
+    texts = ["backup of the archive", "token"]
     ours = encoder(folder, RuntimeOptions(batch_tokens=1)).encode(texts, role=Role.QUERY).vectors
     np.testing.assert_allclose(ours, library(folder).encode_query(texts, batch_size=1), atol=2e-6)
 
@@ -140,7 +180,7 @@ def test_pooling_can_be_overridden(tmp_path: Path, tiny_model: Path) -> None:
     cls_model = save_tiny_model(tmp_path / "model", pooling="cls")
     ours = encoder(tiny_model, pooling="cls").encode(TEXTS, role=Role.TEXT).vectors
     np.testing.assert_allclose(ours, library(cls_model).encode(TEXTS), atol=2e-6)
-    assert encoder(tiny_model, pooling="mean_sqrt_len").info.pooling == "mean_sqrt_len_tokens"
+    assert encoder(tiny_model, pooling="mean_sqrt_len").info.pooling == "mean_sqrt_len"
 
 
 def test_max_seq_length_of_the_spec_wins(tiny_model: Path) -> None:

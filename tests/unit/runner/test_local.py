@@ -297,6 +297,28 @@ def test_other_cut_offs_are_measured_from_the_stored_ranking(
     assert statuses(run(store, [other])) == ["skipped"]
 
 
+@pytest.mark.parametrize(("first", "second"), [("ndcg_at_10", "ndcg_at_3"), ("ndcg_at_3", "ndcg_at_10")])
+def test_counts_and_notes_follow_the_main_score(store: ResultStore, tmp_path: Path, first: str, second: str) -> None:
+    """Ties are counted across its cut-off: a rescored result has the counts and notes of a fresh one."""
+    corpus = {f"d{number}": f"word{number} common text" for number in range(8)}
+    queries = {f"q{number}": f"word{number} question" for number in range(4)}
+    write_beir(tmp_path / "golden", corpus=corpus, queries=queries, qrels={f"q{n}": {f"d{n}": 1} for n in range(4)})
+
+    def task(main_score: str) -> Task[Any]:
+        spec = TaskSpec(name="g", type="retrieval", dataset=DatasetRef(path="golden"), main_score=main_score)
+        return TASK_TYPES.get("retrieval").bind(spec, root=tmp_path)
+
+    run(store, [task(first)])
+    (outcome,) = run(store, [task(second)])
+    (fresh,) = run(ResultStore(tmp_path / "fresh"), [task(second)])
+    assert outcome.status == "rescored"
+    assert outcome.result is not None
+    assert fresh.result is not None
+    assert outcome.result.counts == fresh.result.counts
+    assert outcome.result.warnings == fresh.result.warnings
+    assert any("across rank 3" in each for each in fresh.result.warnings) == (second == "ndcg_at_3")
+
+
 def test_another_main_score_needs_no_model(
     store: ResultStore, pairs: Task[Any], loads: list[str], tmp_path: Path
 ) -> None:
@@ -458,6 +480,49 @@ def test_a_result_that_is_broken_on_disk_is_evaluated_again(
             items.write_bytes(items.read_bytes()[:-1] + b"x")
     assert statuses(run(store, [pairs])) == ["done"]
     assert contents(store) == whole
+
+
+@pytest.mark.parametrize("harm", ["lose", "cut", "other seed", "change a value", "change the value of all"])
+def test_results_of_sub_sets_are_looked_at_too(
+    store: ResultStore, pairs: Task[Any], loads: list[str], harm: str
+) -> None:
+    """One that is lost, broken, of another run or changed by hand is made again from the items, without the model.
+
+    Two runs at once may each write some; a file may be edited; "finished" must not mean the one for all pairs only.
+    """
+    run(store, [pairs])
+    whole = contents(store)
+    paths = {each.result.subset: each.path for each in store.find()}
+    match harm:
+        case "lose":
+            paths["mean"].unlink()
+        case "cut":
+            paths["A"].write_bytes(paths["A"].read_bytes()[:-20])
+        case "other seed":
+            seeded = RunOptions(statistics=StatisticsOptions(resamples=100, seed=1))
+            other = ResultStore(store.root.parent / "other")
+            run(other, [pairs], options=seeded)
+            (path,) = (each.path for each in other.find(subset="B"))
+            paths["B"].write_bytes(path.read_bytes())
+        case _:
+            path = paths["B" if harm == "change a value" else "all"]
+            value = strict_json.loads(path.read_bytes())
+            value["scores"]["cosine_spearman"]["value"] = 0.99
+            path.write_text(strict_json.dumps(value), encoding="utf-8")
+    loads.clear()
+    (outcome,) = run(store, [pairs])
+    assert (outcome.status, loads) == ("rescored", [])
+    assert contents(store) == whole
+    assert statuses(run(store, [pairs])) == ["skipped"]
+
+
+def test_counts_of_a_sub_set_are_its_own(store: ResultStore, pairs: Task[Any]) -> None:
+    """Three of six pairs each; the means and the whole count everything."""
+    (outcome,) = run(store, [pairs])
+    counts = {each.result.subset: dict(each.result.counts) for each in outcome.stored}
+    assert counts["A"] == counts["B"] == {"items": 3}
+    assert counts["mean"] == counts["all"]
+    assert counts["all"]["pairs"] == 6
 
 
 def test_a_lost_ranking_is_no_dead_end(store: ResultStore, golden: Task[Any]) -> None:

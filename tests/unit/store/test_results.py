@@ -55,7 +55,7 @@ def make(
     """What the runner makes of the records: two scored queries, mean 0.625, and one without a value."""
     evidence = assemble.Evidence(
         model=ModelSpec(name=model, revision=revision, **model_fields),
-        task=TaskSpec(name=task, type="retrieval", dataset=DatasetRef(path="docs", split=split)),
+        task=TaskSpec(name=task, type="retrieval", dataset=DatasetRef(path="docs")),
         protocol={"task": task, "split": split, **(protocol or {})},
         metrics=[metrics.get("ndcg_at_10")],
         records=records,
@@ -63,7 +63,7 @@ def make(
         run=RUN,
     )
     (part,) = assemble.results(evidence, StatisticsOptions(resamples=0), None)
-    return part
+    return part._replace(result=dataclasses.replace(part.result, split=split))
 
 
 def failure(result: Result, message: str = "docs: no such folder.") -> Result:
@@ -208,7 +208,6 @@ NAMES = [
     "org/name",
     "..",
     ".",
-    "",
     "/",
     "/etc/passwd",
     "../../outside",
@@ -746,3 +745,33 @@ def test_a_whole_evaluation(tmp_path: Path, store: ResultStore) -> None:
     assert stored.result.main_value is not None
     assert stored.result.main_value.value == pytest.approx(sum(expected) / 2, rel=1e-12)
     assert border.dump(stored.result)["model"]["revision"].startswith("builtin:")
+
+
+def test_a_broken_file_need_not_stand_in_the_way(store: ResultStore) -> None:
+    """One is an error that says what to do; where its message can be put aside, the others are found."""
+    good = store.put(make().result)
+    bad = store.put(make(task="other").result).path
+    bad.write_bytes(bad.read_bytes()[:-20])
+    with pytest.raises(StoreError, match=r"not valid JSON .*\nRun that evaluation again, or remove the file\."):
+        list(store.find())
+    broken: list[str] = []
+    assert list(store.find(broken=broken)) == [good]
+    (message,) = broken
+    assert message.startswith(f"{bad}: not valid JSON")
+    bad.unlink()
+    bad.mkdir()
+    broken.clear()
+    assert list(store.find(broken=broken)) == [good]
+    assert "Is a directory" in broken[0]
+
+
+def test_nothing_goes_from_a_folder_with_a_broken_result(store: ResultStore) -> None:
+    """What it refers to can't be known, so its files are spared, however old."""
+    made = make()
+    stored = store.put(made.result, made.records, made.run)
+    stored.path.write_text("{", encoding="utf-8")
+    for path in stored.path.parent.iterdir():
+        os.utime(path, (0, 0))
+    assert store.garbage() == []
+    stored.path.unlink()
+    assert {path.suffix for path in store.garbage()} == {".parquet"}
