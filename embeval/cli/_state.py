@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embeval.errors import ExitCode
+from embeval.cli import _streams
+from embeval.errors import ExitCode, StoreError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Settings:
-    """Set once per process by the options below."""
+    """Set once per process, all but the last by the options below."""
 
     json: bool = False
     quiet: bool = False
     debug: bool = False
+    json_begun: bool = False
+    """Whether stdout holds a JSON value, or a part of one."""
 
 
 settings = Settings()
@@ -62,12 +66,25 @@ DataOption = Annotated[
 ]
 
 
+def results_folder(given: str | None) -> Path:
+    """The folder that ``--results`` names, for verbs that read. Raises ``StoreError`` where it is none."""
+    folder = Path(given or "results")
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder}: not a folder.")
+    return folder
+
+
 def out_json(value: Any) -> None:
-    """One JSON value on stdout."""
+    """One JSON value on stdout; what the stream's encoding may lack is escaped."""
+    import json
+    import re
+
     from embeval.core import strict_json
 
-    sys.stdout.write(strict_json.dumps(value))
-    sys.stdout.flush()
+    lacking = r"[\ud800-\udfff]" if _streams.is_utf8(sys.stdout) else r"[^\x00-\x7f]"
+    text = re.sub(lacking, lambda found: json.dumps(found[0])[1:-1], strict_json.dumps(value))
+    settings.json_begun = True
+    out_text(text)
 
 
 def out(renderable: RenderableType) -> None:
@@ -107,7 +124,7 @@ def error(problem: BaseException, code: ExitCode) -> ExitCode:
         )
     traceback(problem)
     error_line(message if code is ExitCode.INTERRUPTED else f"Error: {message}")
-    if settings.json:
+    if settings.json and not settings.json_begun:
         out_json({"error": {"type": type(problem).__name__, "message": message, "exit_code": int(code)}})
     return code
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Group
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,14 +19,16 @@ from embeval.leaderboard.board import RowKey, unique_labels
 from embeval.leaderboard.render import cell_text, number
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
-    from embeval.leaderboard.board import Board
+    from embeval.leaderboard.board import Board, ColumnKey, Row
     from embeval.runner.local import Outcome
     from embeval.store.results import Stored
 
 UNBOUNDED = 100_000
 """Columns of a terminal in which any table fits: what a layout would like to have."""
+READABLE = 10
+"""Characters that a column of names needs; in a narrower one a name falls apart."""
 
 
 def table(headings: Iterable[str], *, right: Sequence[int] = ()) -> Table:
@@ -52,7 +57,7 @@ def value_text(value: MetricValue) -> str:
     return number(value.value) if value.value is not None else f"n/a ({value.reason})"
 
 
-def outcomes(done: Sequence[Outcome], console: Console) -> Table:
+def outcomes(done: Sequence[Outcome], console: Console) -> RenderableType:
     """What a run came to; columns that the terminal has no room for are left out, the least telling first."""
     results = [outcome.result for outcome in done if outcome.result is not None]
     labels = unique_labels({RowKey.of(result) for result in results})
@@ -89,8 +94,11 @@ def fitting(
     *,
     right: Sequence[str] = (),
     spare: Sequence[str] = (),
-) -> Table:
-    """A table that fits the terminal: columns in ``spare`` are left out, the first first, until it does."""
+) -> RenderableType:
+    """A table that fits the terminal: columns in ``spare`` are left out, the first first, until it does.
+
+    What then is still too wide has its texts folded, or where no room is left for that, a line for each cell.
+    """
     left_out: list[str] = []
     while True:
         kept = [place for place, heading in enumerate(headings) if heading not in left_out]
@@ -98,14 +106,41 @@ def fitting(
         made = table([headings[place] for place in kept], right=numbers)
         for row in rows:
             add(made, [row[place] for place in kept])
-        if _fits(made, console) or len(left_out) == len(spare):
+        too_wide = _width(made, console) - console.width
+        if too_wide <= 0:
             return made
+        if len(left_out) == len(spare):
+            break
         left_out.append(spare[len(left_out)])
+    texts = [[headings[place], *(row[place] for row in rows)] for place in kept if headings[place] not in right]
+    foldable = sum(max(0, max(map(cell_len, column)) - READABLE) for column in texts)
+    return made if too_wide <= foldable else _cells_down(headings, rows, console)
 
 
-def _fits(made: Table, console: Console) -> bool:
-    roomy = console.options.update(max_width=UNBOUNDED)
-    return Measurement.get(console, roomy, made).maximum <= console.width
+def _cells_down(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> RenderableType:
+    """A paragraph for each row: its first cell, and below it the others, each after its heading."""
+    lines = []
+    for row in rows:
+        lines.append(_line(row[0], 0))
+        for heading, cell in zip(headings[1:], row[1:], strict=True):
+            if not cell:
+                continue
+            together = f"{heading}: {cell}" if heading else cell
+            if not heading or 2 + cell_len(together) <= console.width:
+                lines.append(_line(together, 2))
+            else:
+                lines += [_line(f"{heading}:", 2), _line(cell, 4)]
+        lines.append(_line("", 0))
+    return Group(*lines[:-1])
+
+
+def _line(text: str, indent: int) -> Padding:
+    return Padding(Text(text, overflow="fold"), (0, 0, 0, indent))
+
+
+def _width(made: Table, console: Console) -> int:
+    """Columns of a terminal that a table would like to have."""
+    return Measurement.get(console, console.options.update(max_width=UNBOUNDED), made).maximum
 
 
 def scores(values: Iterable[tuple[str, MetricValue]], level: float) -> Table:
@@ -116,13 +151,13 @@ def scores(values: Iterable[tuple[str, MetricValue]], level: float) -> Table:
     return made
 
 
-def board(shown: Board, console: Console) -> Table:
-    """A leaderboard, laid out so that it fits: tasks as columns, else models as columns, else one value a line."""
-    for layout in (_models_down, _tasks_down):
+def board(shown: Board, console: Console) -> RenderableType:
+    """A leaderboard, laid out so that it fits: tasks as columns, models as columns, one value a line, or no columns."""
+    for layout in (_models_down, _tasks_down, _one_value_a_line):
         made = layout(shown)
-        if _fits(made, console):
+        if _width(made, console) <= console.width:
             return made
-    return _one_value_a_line(shown)
+    return _values_below_names(shown)
 
 
 def _models_down(shown: Board) -> Table:
@@ -149,26 +184,44 @@ def _tasks_down(shown: Board) -> Table:
 def _one_value_a_line(shown: Board) -> Table:
     made = table(["Task", "Model", "Metric", "Value"], right=(3,))
     for key in shown.columns:
-        ordered = sorted(shown.rows, key=lambda row: _descending(row.cells.get(key)))
-        for place, row in enumerate(ordered):
-            if key in row.cells:
-                heading = shown.headings[key] if place == 0 else ""
-                add(made, [heading, row.label, key.metric, cell_text(row.cells[key])])
+        for place, row in enumerate(_best_first(shown, key)):
+            heading = shown.headings[key] if place == 0 else ""
+            add(made, [heading, row.label, key.metric, cell_text(row.cells[key])])
         made.add_section()
     for row in shown.rows if len(shown.columns) > 1 else ():
         add(made, ["Mean" if row is shown.rows[0] else "", row.label, "", number(row.mean)])
     return made
 
 
-def _descending(cell: MetricValue | None) -> float:
-    return math.inf if cell is None or cell.value is None else -cell.value
+def _values_below_names(shown: Board) -> RenderableType:
+    lines = []
+    for key in shown.columns:
+        lines.append(_line(f"{shown.headings[key]} · {key.metric}", 0))
+        for row in _best_first(shown, key):
+            lines += [_line(row.label, 2), _line(cell_text(row.cells[key]), 4)]
+        lines.append(_line("", 0))
+    if len(shown.columns) > 1:
+        lines.append(_line("Mean", 0))
+        for row in shown.rows:
+            lines += [_line(row.label, 2), _line(number(row.mean), 4)]
+        lines.append(_line("", 0))
+    return Group(*lines)
+
+
+def _best_first(shown: Board, key: ColumnKey) -> list[Row]:
+    """The models that have a value in a column."""
+    return sorted((row for row in shown.rows if key in row.cells), key=lambda row: _descending(row.cells[key]))
+
+
+def _descending(cell: MetricValue) -> float:
+    return math.inf if cell.value is None else -cell.value
 
 
 def _two_lines(cell: MetricValue | None) -> str:
     return cell_text(cell).replace(" [", "\n[").replace(" ≈[", "\n≈[")
 
 
-def stored(found: Iterable[Stored], console: Console) -> Table:
+def stored(found: Iterable[Stored], console: Console) -> RenderableType:
     """Stored results, one line each."""
     rows = []
     for each in found:

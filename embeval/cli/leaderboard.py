@@ -55,15 +55,23 @@ def show(
     """
     from embeval import api
     from embeval.leaderboard.render import markdown
+    from embeval.store.results import ResultStore
 
     if metric is not None:
         from embeval import metrics
 
         metrics.get(metric)
-    board = api.leaderboard(results or "results", metric=metric, task=task, older=all)
+    folder = _state.results_folder(results)
+    board = api.leaderboard(folder, metric=metric, task=task, older=all)
     if not board.rows and not board.failures:
-        which = f" with the metric {metric!r}" if metric is not None else ""
-        raise StoreError(f"There are no results{which} to show in {results or 'results'}. 'embeval run' writes them.")
+        if board.broken:
+            raise StoreError(board.broken[0])
+        asked = [f"the task {' or '.join(map(repr, task))}"] if task else []
+        asked += [f"the metric {metric!r}"] if metric else []
+        if asked and any(ResultStore(folder).find()):
+            wanted = " and ".join(asked)
+            raise StoreError(f"No stored result in {folder} fits {wanted}. 'embeval results list' shows what there is.")
+        raise StoreError(f"There are no results to show in {folder}. 'embeval run' writes them.")
     if json:
         _state.out_json(board.to_json())
         return

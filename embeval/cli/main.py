@@ -6,15 +6,15 @@ it imports none of them.
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from embeval.cli import _state
+from embeval.cli import _state, _streams
 from embeval.errors import EmbevalError, EvaluationError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -50,14 +50,6 @@ class _Verbs(TyperGroup):
         """The real command, once it is clear which one is called."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, found if name is None else _load(name), rest
-
-    def invoke(self, ctx: Context) -> Any:
-        """Runs the verb; a reader of a pipe that has seen enough (``| head``) is no error."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(ExitCode.OK) from None
 
 
 def _load(name: str) -> Any:
@@ -95,7 +87,15 @@ def _root(
 
 def main() -> None:
     """The entry point of the ``embeval`` command."""
-    sys.exit(_run())
+    _streams.prepare()
+    try:
+        code = _run()
+        if code == ExitCode.INTERRUPTED:
+            _streams.drop(_streams.STDOUT)  # a slow reader doesn't hold up the end
+        sys.stdout.flush()
+    except EvaluationError as error:  # stdout can't be written
+        code = _state.error(error, error.exit_code)
+    sys.exit(code)
 
 
 def _run() -> int:
@@ -107,12 +107,29 @@ def _run() -> int:
         return _state.error(error, error.exit_code)
     except MemoryError:
         return _state.error(EvaluationError("Out of memory. Try a smaller --batch-tokens."), ExitCode.CANNOT_EVALUATE)
+    except OSError as error:
+        if error.errno is None:  # not from the system
+            return _state.error(error, ExitCode.INTERNAL)
+        return _state.error(_refused_by_system(error), ExitCode.CANNOT_EVALUATE)
     except Exception as error:
         return _state.error(error, ExitCode.INTERNAL)
     if code == ExitCode.INTERRUPTED:  # typer has turned Ctrl-C into this code
         text = "Interrupted. Finished results are stored; the same command goes on where this one stopped."
         return _state.error(KeyboardInterrupt(text), ExitCode.INTERRUPTED)
     return code if isinstance(code, int) else ExitCode.OK
+
+
+def _refused_by_system(error: OSError) -> EvaluationError:
+    """What the system doesn't let us do, such as reading a file that has just been deleted."""
+    reason = error.strerror or str(error)
+    try:
+        Path.cwd()
+        what = error.filename if error.filename is not None else "The system refuses"
+        problem = EvaluationError(f"{what}: {reason}. Run the command again once that is mended; --debug shows more.")
+    except OSError:  # what every relative path starts at
+        problem = EvaluationError(f"The current folder: {reason}. Change to a folder that is there, then run it again.")
+    problem.__cause__ = error  # for --debug
+    return problem
 
 
 def _refused(error: typer.TyperException) -> int:

@@ -44,7 +44,11 @@ def list_(
     from embeval.core import border
     from embeval.store.results import ResultStore
 
-    found = list(ResultStore(Path(results or "results")).find(model=model, task=task, subset=subset))
+    broken: list[str] = []
+    store = ResultStore(_state.results_folder(results))
+    found = list(store.find(model=model, task=task, subset=subset, broken=broken))
+    for message in broken:
+        _state.note(f"Left out: {message}")
     if json:
         _state.out_json([{"id": each.id, "file": str(each.path), **border.dump(each.result)} for each in found])
         return
@@ -89,7 +93,7 @@ def show(
     from embeval.store.results import ResultStore
     from embeval.workflows import report
 
-    store = ResultStore(Path(results or "results"))
+    store = ResultStore(_state.results_folder(results))
     stored = _the_one(store, which, model, task, subset)
     slices = report.by_slice(store, stored, by, metric) if by is not None else []
     items = report.worst_items(store, stored, worst, metric) if worst is not None else []
@@ -126,7 +130,7 @@ def gc(
     """Removes records of failed runs, files that no result refers to, and what killed runs left."""
     from embeval.store.results import ResultStore
 
-    found = ResultStore(Path(results or "results")).garbage()
+    found = ResultStore(_state.results_folder(results)).garbage()
     if not dry_run:
         for path in found:
             try:
@@ -149,13 +153,16 @@ def _the_one(
 
     if which is not None and Path(which).is_file():
         return Stored(Path(which), store.get(Path(which)))
+    broken: list[str] = []
     fitting = [
         each
-        for each in store.find(model=model, task=task, subset=subset)
+        for each in store.find(model=model, task=task, subset=subset, broken=broken)
         if which is None or which == each.id or which.casefold() in str(each.path).casefold()
     ]
     whole = [each for each in fitting if each.result.subset == "all"] if subset is None else []
     found = whole or fitting
+    if not found and broken:
+        raise StoreError(broken[0])
     if not found:
         raise StoreError("No stored result fits. 'embeval results list' shows what there is.")
     if len(found) > 1:

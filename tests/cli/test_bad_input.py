@@ -148,7 +148,7 @@ DATA: dict[str, Broken] = {
         golden(),
     ),
     "no such file": Broken("sts:pairs.jsonl", ("pairs.jsonl: no such file",)),
-    "a folder for a file": Broken("sts:golden", ("golden", "unknown kind of file", ".jsonl"), golden()),
+    "a folder for a file": Broken("sts:golden", ("golden: is a folder; a file is needed here",), golden()),
     "an ending that nobody knows": Broken(
         "sts:pairs.txt",
         ("pairs.txt: unknown kind of file", ".jsonl, .csv, .tsv or .parquet"),

@@ -31,7 +31,7 @@ from embeval.store.results import ResultStore
 from embeval.tasks import catalog
 from embeval.tasks.retrieval import RetrievalOptions
 from embeval.workflows.template import TEMPLATE
-from tests.support.commands import Done, command, embeval, environment
+from tests.support.commands import Done, embeval, environment
 from tests.support.data import write_pairs
 
 FEW = ("--resamples", "100")
@@ -339,24 +339,6 @@ def test_debug_shows_the_traceback(project: Project, words: str, code: int, name
     assert "Traceback (most recent call last)" in debugged.err
     assert f"embeval.errors.{name}" in debugged.err
     assert (plain.code, debugged.code) == (code, code)
-
-
-def test_a_reader_that_has_seen_enough(project: Project) -> None:
-    """``embeval schema result | head`` ends quietly."""
-    process = subprocess.Popen(
-        command("schema", "result"),
-        cwd=project.folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        errors = process.stderr.read()
-    assert (process.returncode, errors) == (0, "")
 
 
 # --- run ----------------------------------------------------------------------------------------------------------
@@ -712,6 +694,37 @@ def test_results_show_refuses(project: Project, words: str, code: int, said: str
     assert said in done.err
 
 
+def test_a_broken_file_among_the_results(project: Project, tmp_path: Path) -> None:
+    """It is named, the others are shown, and the run that wrote it mends it; junk that stays is no obstacle."""
+    shutil.copytree(project.folder / "results", tmp_path / "results")
+    (path,) = [each.path for each in ResultStore(tmp_path / "results").find(task="demo-pairs", subset="negation")]
+    path.write_text("{", encoding="utf-8")
+    (path.parent / "junk.json").write_text("{}", encoding="utf-8")
+    relative = path.relative_to(tmp_path).as_posix()
+    said = f"Left out: {relative}: not valid JSON"
+    shown = embeval("leaderboard", "show", cwd=tmp_path)
+    assert (shown.code, said in shown.out) == (0, True)
+    listed = embeval("results", "list", "--json", cwd=tmp_path)
+    assert (listed.code, len(listed.json), said in listed.err) == (0, 8, True)
+    assert "Run that evaluation again, or remove the file." in listed.err
+    assert embeval("results", "show", "demo-docs", cwd=tmp_path).code == 0
+    assert embeval("results", "gc", cwd=tmp_path).code == 0
+    again = embeval("run", "-q", "-m", "hashing", "-t", "demo-docs", "-t", "demo-pairs", *FEW, "--json", cwd=tmp_path)
+    assert [step["status"] for step in again.json["steps"]] == ["skipped", "rescored"]
+    assert len(embeval("results", "list", "--json", cwd=tmp_path).json) == 9
+
+
+def test_what_to_do_after_a_failure_is_said(project: Project) -> None:
+    """Once, at the end, whatever failed."""
+    done = project(
+        "run", "-m", "hashing", "-t", "STS12", "-t", "demo-docs", "--data", "none", "--results", "other", *FEW
+    )
+    assert done.code == 3
+    assert done.err.splitlines()[-1] == (
+        "1 of 2 failed. Mend what is said above and run the same command again: what is finished is not repeated."
+    )
+
+
 def test_results_gc(project: Project, tmp_path: Path) -> None:
     """Records of failures, files of no result and remains of kills go; results, their files and young files stay."""
     shutil.copytree(project.folder / "results", tmp_path / "results")
@@ -767,7 +780,35 @@ def test_leaderboard_of_one_metric_or_task(project: Project) -> None:
     assert both == project("leaderboard", "show", "--json").json
     absent = project("leaderboard", "show", "--metric", "ndcg_at_7")
     assert (absent.code, absent.out) == (3, "")
-    assert "no results with the metric 'ndcg_at_7'" in absent.err
+    assert absent.err == (
+        "Error: No stored result in results fits the metric 'ndcg_at_7'. 'embeval results list' shows what there is.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("-t nope", "the task 'nope'"),
+        ("-t nope -t demo-dosc", "the task 'nope' or 'demo-dosc'"),
+        ("-t demo-docs --metric cosine_spearman", "the task 'demo-docs' and the metric 'cosine_spearman'"),
+    ],
+)
+def test_leaderboard_of_what_is_not_stored(project: Project, words: str, wanted: str) -> None:
+    """Where there are results, but none that fits, the message doesn't say that there are none."""
+    done = project("leaderboard", "show", *words.split())
+    assert (done.code, done.out) == (3, "")
+    assert (
+        done.err == f"Error: No stored result in results fits {wanted}. 'embeval results list' shows what there is.\n"
+    )
+    empty = project("leaderboard", "show", *words.split(), "--results", "none")
+    assert empty.err == "Error: There are no results to show in none. 'embeval run' writes them.\n"
+
+
+@pytest.mark.parametrize("words", ["results list", "results show", "results gc", "leaderboard show", "results show x"])
+def test_results_that_are_a_file(project: Project, words: str) -> None:
+    """Not a folder without results, but no folder at all."""
+    done = project(*words.split(), "--results", "file")
+    assert (done.code, done.out, done.err) == (3, "", "Error: file: not a folder.\n")
 
 
 def test_leaderboard_names_failures(project: Project, tmp_path: Path) -> None:

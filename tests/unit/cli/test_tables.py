@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from embeval.cli import _tables
 from embeval.core.result import MetricValue
+from embeval.leaderboard.board import Board, ColumnKey, Row, RowKey
 
 HEADINGS = ["Model", "Split", "Value", "Items"]
 ROWS = [["a-model-of-some-length", "test", "0.8203", "1379"], ["b", "dev", "0.5", "12"]]
 
 
+def printed(make: Callable[[Console], RenderableType], width: int) -> str:
+    """What is made for a terminal of that width, as it comes out there."""
+    console = Console(width=width, force_terminal=False, highlight=False)
+    with console.capture() as captured:
+        console.print(make(console))
+    return captured.get()
+
+
 def drawn(width: int) -> str:
     """The table on a terminal of that width."""
-    console = Console(width=width, force_terminal=False)
-    made = _tables.fitting(HEADINGS, ROWS, console, right=("Value", "Items"), spare=("Split", "Items"))
-    with console.capture() as captured:
-        console.print(made)
-    return captured.get()
+    right, spare = ("Value", "Items"), ("Split", "Items")
+    return printed(lambda console: _tables.fitting(HEADINGS, ROWS, console, right=right, spare=spare), width)
+
+
+def leaderboard(width: int) -> str:
+    """Two models on two tasks; one value is missing."""
+    first, second = (ColumnKey(f"golden-set-{number}", "test", "all", "ndcg_at_10", 1, "p") for number in (1, 2))
+    good = MetricValue(value=0.5, ci_low=0.4, ci_high=0.6, n_items=9)
+    best = MetricValue(value=0.7, ci_low=0.6, ci_high=0.8, n_items=99)
+    long = "organisation/model-of-some-length"
+    rows = (
+        Row(RowKey("short", "short", "", "1"), "short", {first: good, second: best}, 0.6),
+        Row(RowKey(long, long, "", "2"), long, {first: best}, None),
+    )
+    headings = {key: key.task for key in (first, second)}
+    return printed(lambda console: _tables.board(Board((first, second), headings, rows), console), width)
 
 
 @pytest.mark.parametrize(("width", "left_out"), [(80, set()), (50, set()), (45, {"Split"}), (35, {"Split", "Items"})])
@@ -31,9 +53,63 @@ def test_columns_are_left_out_until_it_fits(width: int, left_out: set[str]) -> N
     assert max(len(line.rstrip()) for line in table.splitlines()) <= width
 
 
+@pytest.mark.parametrize("width", [20, 30, 40, 60, 80, 120])
+def test_a_leaderboard_fits_any_terminal(width: int) -> None:
+    """No name falls apart into a column of letters, and no value is cut."""
+    lines = leaderboard(width).splitlines()
+    assert max(len(line) for line in lines) <= width
+    text = " ".join(" ".join(lines).split())
+    for part in ("golden-set-1", "golden-set-2", "ndcg_at_10", "short", "0.5000", "0.4000, 0.6000]", "0.6000"):
+        assert part in text
+
+
+def test_a_leaderboard_without_room_for_columns() -> None:
+    """Below each task its models, best first, each with its value; what is missing is left out."""
+    assert [line.rstrip() for line in leaderboard(36).splitlines()] == [
+        "golden-set-1 · ndcg_at_10",
+        "  organisation/model-of-some-length",
+        "    0.7000 [0.6000, 0.8000]",
+        "  short",
+        "    0.5000 ≈[0.4000, 0.6000]",
+        "",
+        "golden-set-2 · ndcg_at_10",
+        "  short",
+        "    0.7000 [0.6000, 0.8000]",
+        "",
+        "Mean",
+        "  short",
+        "    0.6000",
+        "  organisation/model-of-some-length",
+        "    —",
+        "",
+    ]
+
+
+def test_a_table_without_room_for_columns() -> None:
+    """A paragraph a row, nothing left out, where columns would be narrower than ten characters."""
+    headings = ["Model", "Task", "Value", "95 % interval", ""]
+    rows = [
+        ["a-model-of-some-length", "golden-set", "0.8203", "0.7976 – 0.8405", "finished before"],
+        ["b", "golden-set", "failed", "", ""],
+    ]
+    out = printed(lambda console: _tables.fitting(headings, rows, console, right=("Value",), spare=("",)), 30)
+    assert [line.rstrip() for line in out.splitlines()] == [
+        "a-model-of-some-length",
+        "  Task: golden-set",
+        "  Value: 0.8203",
+        "  95 % interval:",
+        "    0.7976 – 0.8405",
+        "  finished before",
+        "",
+        "b",
+        "  Task: golden-set",
+        "  Value: failed",
+    ]
+
+
 def test_a_terminal_too_narrow_for_all_breaks_names_and_never_numbers() -> None:
     """Nothing is cut: the name goes over several lines."""
-    table = drawn(20)
+    table = drawn(21)
     assert "0.8203" in table
     letters = "".join(line.split("0.")[0].strip() for line in table.splitlines()[3:])
     assert letters.startswith("a-model-of-some-length")
