@@ -112,6 +112,9 @@ def run(
         except Exception as error:  # a fault in one step is reported and must not lose the others
             if isinstance(error, MemoryError):
                 error = EvaluationError("Out of memory. Try a smaller batch_tokens (--batch-tokens).")
+            elif isinstance(error, OSError) and error.errno is not None:  # of the system, and not a fault of ours
+                place = f"{error.filename}: " if error.filename else ""
+                error = EvaluationError(f"{place}{error.strerror}.")
             worker.record_failure(task, error)
             outcome = Outcome(step=step, status="failed", error=error)
         yield replace(outcome, seconds=time.perf_counter() - began)

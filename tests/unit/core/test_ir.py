@@ -371,6 +371,22 @@ def test_ties_at_the_cut_off_are_found() -> None:
     assert [tied(scores, k) for k in (1, 2, 3, 4, 10)] == [False, True, False, False, False]
 
 
+def test_a_tie_of_the_last_two_ranks_is_found() -> None:
+    """A list of k + 1 hits has a rank k + 1."""
+    assert [tied([2.0, 1.0, 1.0], k) for k in (1, 2, 3)] == [False, True, False]
+
+
+def test_minus_zero_is_zero() -> None:
+    """They are equal as numbers and differ in a bit, which would make equal rankings different files."""
+    docs = np.array([[0, 1]], dtype=np.int32)
+    rankings = [
+        Run.ranked(query_ids=("q",), doc_ids=("a", "b"), docs=docs, scores=np.array([[1.0, zero]], dtype=np.float32))
+        for zero in (0.0, -0.0)
+    ]
+    assert not np.signbit(rankings[1].scores).any()
+    assert rankings[0].scores.tobytes() == rankings[1].scores.tobytes()
+
+
 def test_two_empty_ranks_are_no_tie() -> None:
     """A short ranking beside a long one: its empty ranks have equal scores and no documents."""
     run = Run.from_dict({"long": {f"d{place}": float(-place) for place in range(5)}, "short": {"d0": 1.0}})

@@ -108,6 +108,18 @@ def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(
     assert revision(copy) == expected
 
 
+def test_a_file_put_in_the_place_of_another_is_noticed(copy: Path) -> None:
+    """Of the same size and time, as a copy with times kept may be: it is another inode."""
+    file = copy / "model.safetensors"
+    before, stat = revision(copy), file.stat()
+    other = copy.parent / "other"
+    other.write_bytes(file.read_bytes()[:-1] + b"\x7f")
+    os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    other.replace(file)
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+    assert revision(copy) != before
+
+
 def test_what_is_no_model(tmp_path: Path) -> None:
     """A file, an empty folder and a folder that isn't there each get their own message."""
     file = tmp_path / "weights.bin"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from embeval.core.protocols import Undefined
-from embeval.metrics.correlation import FAMILY, Correlation
+from embeval.metrics.correlation import FAMILY, Correlation, Kind
 
 VALUES = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6, allow_nan=False))
 
@@ -73,3 +73,14 @@ def test_undefined_for_constants_that_are_not_exact() -> None:
     metric = FAMILY.make("dot_pearson")
     assert metric is not None
     assert metric.aggregate({"gold": np.arange(3.0), "dot": np.full(3, 0.1)}) == Undefined("constant_input")
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+def test_a_resample_of_equal_values_is_undefined(kind: Kind) -> None:
+    """Whatever the value: rounding leaves a spread of 1e-17, of which a coefficient must not be made."""
+    metric = Correlation(kind=kind, x="gold", y="cosine", name=kind)
+    counts = np.array([[1], [2], [0]])
+    for value in np.linspace(0.01, 1.0, 200):
+        columns = {"gold": np.array([value, value, 2.0]), "cosine": np.array([0.1, 0.2, 0.3])}
+        (row,) = Correlation.resampler([metric], columns)(counts)
+        assert np.isnan(row[0]), value

@@ -17,7 +17,7 @@ from embeval.core.result import Result, without_timings
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
 from embeval.encoders.locate import Located
-from embeval.errors import ConfigError, DataError, ModelError, StoreError
+from embeval.errors import ConfigError, DataError, EvaluationError, ModelError, StoreError
 from embeval.runner import local
 from embeval.runner.local import Outcome, RunOptions, Step
 from embeval.store.results import ResultStore
@@ -618,6 +618,14 @@ def test_a_fault_of_the_program_is_recorded_too(store: ResultStore, pairs: Task[
     (failed,) = store.find(status="error")
     assert failed.result.error is not None
     assert (failed.result.error.type, failed.result.error.message) == (type(error).__name__, str(error))
+
+
+def test_what_the_system_refuses_is_no_fault_of_ours(store: ResultStore, pairs: Task[Any]) -> None:
+    """A path that is too long, a disk that is gone: recorded in its words, as what can't be evaluated."""
+    refusing = Faulty(OSError(36, "File name too long", "x" * 9))
+    outcome, _ = run(store, [refusing, pairs])
+    assert isinstance(outcome.error, EvaluationError)
+    assert str(outcome.error) == "xxxxxxxxx: File name too long."
 
 
 def test_a_model_that_cannot_be_found_fails_its_own_tasks_only(

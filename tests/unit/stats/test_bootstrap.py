@@ -140,6 +140,7 @@ def test_percentiles_and_their_notes() -> None:
     assert low == pytest.approx(50.0)
     assert high == pytest.approx(950.0)
     assert note is None
+    assert bootstrap.percentile(samples, 0.9, n_items=50).note is None
     assert bootstrap.percentile(samples, 0.9, n_items=49).note == "approximate: 49 items"
     assert bootstrap.percentile(samples, 0.9, n_items=1) == (None, None, "no interval: fewer than 2 items")
     assert bootstrap.percentile(np.empty(0), 0.9, n_items=100) == (None, None, None)
@@ -149,6 +150,10 @@ def test_percentiles_and_their_notes() -> None:
     gaps[:100] = samples[:100]
     gaps[:10] = np.nan
     assert bootstrap.percentile(gaps, 0.9, n_items=100).low is not None
+    at_the_bound = np.where(np.arange(1000) < 50, np.nan, 1.0)  # defined on 95 %
+    assert bootstrap.percentile(at_the_bound, 0.9, n_items=100).low == 1.0
+    at_the_bound[50] = np.nan
+    assert bootstrap.percentile(at_the_bound, 0.9, n_items=100).low is None
 
 
 def test_streams_of_different_purposes_differ() -> None:

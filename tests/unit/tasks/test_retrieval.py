@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embeval.core.ir import Run
 from embeval.core.progress import Silent
 from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
 from embeval.encoders import loading
@@ -68,6 +69,72 @@ def test_fields_of_the_queries_become_slices(data: Path) -> None:
     assert collected.records.slices == {"kind": ("even", "odd", "even", "odd", "even")}
     assert collected.counts["queries_unanswerable"] == 1
     assert collected.counts["queries_without_judgments"] == 0
+
+
+def test_a_judged_query_that_is_marked_unanswerable_does_not_count(data: Path) -> None:
+    """Its judgments are there (grade 0 ones tell what was looked at), but neither numbers nor ranking have it."""
+    edit_queries(data, {"q0": {"answerable": False}})
+    task = task_on(data)
+    collected = task.collect(task.load(), hashing(), Silent())  # type: ignore[arg-type]
+    assert collected.records.ids == ("q1", "q2", "q3", "q4")
+    assert collected.counts["queries_unanswerable"] == 2
+    assert collected.run is not None
+    rows = {query: dict(collected.run.hits(query)) for query in collected.run.query_ids}
+    foreign = Run.from_dict({**rows, "q0": {"d00": 1.0}})  # a ranking from elsewhere may have it
+    measured = retrieval.rank_and_measure(foreign, task.load(), ["ndcg_at_10"], task.options)
+    assert measured.records.ids == collected.records.ids
+
+
+def test_the_ceiling_of_recall_is_that_of_answerable_queries(data: Path) -> None:
+    """q0 to q3 reach both of their documents, q4 one of two: (1 + 1 + 1 + 1 + 1/2) / 5; without q4 it is 1."""
+    qrels = (data / "qrels" / "test.tsv").read_text(encoding="utf-8").replace("d11", "d99")
+    (data / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
+    task = task_on(data, unreachable="keep")
+    (warning,) = [each for each in warnings_of(task) if "not in the corpus" in each]
+    assert warning == "1 relevant document not in the corpus, so recall can't exceed 0.9000."
+    edit_queries(data, {"q4": {"answerable": False}})
+    (warning,) = [each for each in warnings_of(task) if "not in the corpus" in each]
+    assert warning.endswith("so recall can't exceed 1.0000.")
+
+
+def warnings_of(task: RetrievalTask) -> tuple[str, ...]:
+    """What the task says of its data and of the ranking of the baseline."""
+    return tuple(task.collect(task.load(), hashing(), Silent()).warnings)  # type: ignore[arg-type]
+
+
+def edit_queries(data: Path, fields: dict[str, dict[str, object]]) -> None:
+    """Sets fields of queries."""
+    lines = [json.loads(line) for line in (data / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    changed = [{**line, **fields.get(line["_id"], {})} for line in lines]
+    (data / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in changed), encoding="utf-8")
+
+
+def test_documents_of_one_text_are_told(data: Path) -> None:
+    """They tie for every query, so that ids decide; empty ones are counted elsewhere."""
+    lines = [json.loads(line) for line in (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    for number, line in enumerate(lines):
+        line["text"] = "same" if number < 3 else "" if number < 6 else line["text"]
+    (data / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    task = task_on(data)
+    collected = task.collect(task.load(), hashing(), Silent())  # type: ignore[arg-type]
+    assert collected.counts["documents_same_text"] == 3
+    assert collected.counts["documents_empty"] == 3
+    assert "3 of 40 documents have the same text as another one: they tie for every query." in collected.warnings
+
+
+def test_a_list_without_its_self_match_is_as_long_as_any_other(tmp_path: Path) -> None:
+    """One more hit is searched for, and cut where there was no self-match to drop: depth 10 is 10 hits for both."""
+    corpus = {f"d{number:02}": f"key {number} archive" for number in range(30)}
+    queries = {"d00": "key 0 archive", "other": "key 0 archive"}
+    folder = write_beir(
+        tmp_path / "data", corpus=corpus, queries=queries, qrels={query: {"d01": 1} for query in queries}
+    )
+    task = task_on(folder, depth=10, self_match="drop")
+    run = task.collect(task.load(), hashing(), Silent()).run  # type: ignore[arg-type]
+    assert run is not None
+    assert [len(run.hits(query)) for query in ("d00", "other")] == [10, 10]
+    assert "d00" not in dict(run.hits("d00"))
+    assert "d00" in dict(run.hits("other"))
 
 
 def test_queries_that_count_for_nothing_are_not_encoded(data: Path) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from embeval.core.progress import Silent
-from embeval.core.specs import DatasetRef, Role, TaskSpec
+from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
 from embeval.data.pairs import Pairs
+from embeval.encoders import loading
 from embeval.errors import ConfigError
 from embeval.tasks import sts
 from tests.support.doubles import TableEncoder
@@ -39,6 +40,25 @@ def test_both_sides_are_encoded_together_as_texts() -> None:
     encoder = TableEncoder(TABLE)
     task().collect(PAIRS, encoder, Silent())
     assert encoder.calls == [(Role.TEXT, ("x", "x", "xy", "x", "y", "x"))]
+
+
+@pytest.mark.parametrize("name", ["t", "STS"])
+def test_prompts_of_the_task_reach_the_texts(name: str) -> None:
+    """By its name or type: the vectors are those of texts that begin with the prompt, and it is reported."""
+    pairs = Pairs(("1", "2"), ("red backup", "old key"), ("blue backup", "old file"), np.array([1.0, 2.0]))
+    prefixed = Pairs(
+        ("1", "2"), ("the red backup", "the old key"), ("the blue backup", "the old file"), np.array([1.0, 2.0])
+    )
+    plain = loading.load(loading.resolve(ModelSpec(name="h", backend="hashing")))
+    prompted = loading.load(loading.resolve(ModelSpec(name="h", backend="hashing", prompts={name: "the "})))
+    found = task().collect(pairs, prompted, Silent())
+    assert found.prompts == {"text": "the "}
+    expected = task().collect(prefixed, plain, Silent()).records.columns["cosine"]
+    assert found.records.columns["cosine"].tolist() == expected.tolist()
+    assert (
+        found.records.columns["cosine"].tolist()
+        != task().collect(pairs, plain, Silent()).records.columns["cosine"].tolist()
+    )
 
 
 def test_main_score_of_the_spec() -> None:
