@@ -14,7 +14,7 @@ export HF_HUB_OFFLINE = 1
 demo: $(VENV)/demo.installed
 	$(BIN)/embeval demo
 
-test: lint unit real timing
+test: lint unit timing real
 
 lint: $(VENV)/dev.installed
 	$(BIN)/ruff format --check .
