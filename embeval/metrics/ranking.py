@@ -153,7 +153,7 @@ def _success(view: _View, k: int) -> Column:
 
 
 def _judged(view: _View, k: int) -> Column:
-    """Judged documents among the first k, over k: how much of the list the qrels know. Source: ir-measures ``Judged``."""
+    """Judged documents among the first k, over k: how much of the list the qrels know. Source: ir-measures."""
     return np.asarray(view.judged[:, :k].sum(axis=1) / k)
 
 
