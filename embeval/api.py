@@ -119,8 +119,8 @@ def leaderboard(
 ) -> Board:
     """Stored results as a table of models by tasks; ``metric`` shows that one instead of each main score.
 
-    ``task`` keeps tasks of that name, or with it in their name; ``older`` also shows results of a task under data or
-    options that are not the latest. Files that can't be read are left out and listed in ``broken``.
+    ``task`` keeps tasks of that name, or with it in their name; ``older`` also shows results on data
+    that is not the latest. Files that can't be read are left out and listed in ``broken``.
     """
     from embeval.leaderboard.board import build
     from embeval.store.results import ResultStore
@@ -137,6 +137,18 @@ def _listed(given: Any) -> list[Any]:
     return [fspath(each) if isinstance(each, PathLike) else each for each in ([given] if alone else given)]
 
 
+def _without_paths(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of an entry with each ``Path`` as the text that it would be in embeval.yaml."""
+    return {
+        key: fspath(value)
+        if isinstance(value, PathLike)
+        else _without_paths(value)
+        if isinstance(value, Mapping)
+        else value
+        for key, value in keys.items()
+    }
+
+
 def _path(given: Any, name: str) -> Path:
     if not isinstance(given, str | PathLike) or not fspath(given):
         raise ConfigError(f"{name} must be the path of a folder, not {given!r}.")
@@ -150,7 +162,7 @@ def _checked(value: Any, kind: type[S], name: str) -> S:
     if not isinstance(value, kind):
         raise ConfigError(f"{name} must be {kind.__name__}(…), not {value!r}.")
     try:
-        return border.load(kind, asdict(value))
+        return border.load(kind, _without_paths(asdict(value)))
     except border.BorderError as error:
         raise ConfigError(f"{name}: {error.problems[0]}") from None
 
@@ -164,7 +176,7 @@ def _model(model: Any) -> ModelSpec:
     if isinstance(model, str | PathLike):
         return requests.parse_model(fspath(model))
     if isinstance(model, Mapping):
-        return requests.model_from(model, where="model")
+        return requests.model_from(_without_paths(model), where="model")
     raise ConfigError(f"A model is a name, keys or a ModelSpec, not {model!r}.")
 
 
@@ -179,7 +191,7 @@ def _tasks(tasks: Sequence[Any], data: str | Path | None) -> list[Task[Any]]:
         if isinstance(task, str):
             bound.append(requests.parse_task(task, root=Path(), data=folder))
         elif isinstance(task, Mapping):
-            bound.append(requests.task_from(task, root=Path(), data=folder))
+            bound.append(requests.task_from(_without_paths(task), root=Path(), data=folder))
         elif isinstance(task, TaskSpec):
             spec = _checked(task, TaskSpec, "task")
             bound.append(TASK_TYPES.get(spec.type).bind(spec, root=Path()))

@@ -26,7 +26,7 @@ def doctor(
 
     from embeval.workflows import checks
 
-    found = checks.run(Path(results or "results"))
+    found = checks.run(Path(results or "results"), variables=_variables())
     if json:
         _state.out_json([check.to_json() for check in found])
     else:
@@ -38,3 +38,18 @@ def doctor(
         _state.out(made)
     if any(check.state == "error" for check in found):
         raise typer.Exit(ExitCode.CANNOT_EVALUATE)
+
+
+def _variables() -> set[str]:
+    """The environment variable of every option of every verb."""
+    from importlib import import_module
+
+    from embeval.cli.main import VERBS
+
+    found = set()
+    waiting = [typer.main.get_command(import_module(f"embeval.cli.{verb}").app) for verb in VERBS]
+    while waiting:
+        command = waiting.pop()
+        waiting += getattr(command, "commands", {}).values()
+        found |= {str(option.envvar) for option in command.params if getattr(option, "envvar", None)}
+    return found

@@ -40,9 +40,7 @@ def show(
     metric: Annotated[
         str | None, typer.Option(envvar="EMBEVAL_METRIC", help="This metric instead of each task's main score.")
     ] = None,
-    all: Annotated[
-        bool, typer.Option("--all", envvar="EMBEVAL_ALL", help="Also results under older data or options.")
-    ] = False,
+    all: Annotated[bool, typer.Option("--all", envvar="EMBEVAL_ALL", help="Also results on older data.")] = False,
     format: Annotated[Format, typer.Option(envvar="EMBEVAL_FORMAT", help="table or markdown.")] = Format.TABLE,
     json: JsonOption = False,
     quiet: QuietOption = False,

@@ -75,11 +75,10 @@ def show(
     if entry is None and name in TASK_TYPES.names():
         _show_type(name, json)
         return
-    if entry is not None and _data_state(entry, data) != "yes":
-        spec, payload_facts = entry, {}
-    else:
-        task = requests.parse_task(name, root=Path(), data=Path(data) if data else None)
-        spec, payload_facts = task.spec, _facts(task)
+    task = requests.parse_task(name, root=Path(), data=Path(data or "DIR"))  # settings are checked, data or not
+    packaged = entry is not None and catalog.package_folder(entry.dataset.path) is not None
+    there = entry is None or packaged or _data_state(task.spec, data) == "yes"
+    spec, payload_facts = task.spec, _facts(task) if there else {}
     options = border.describe(TASK_TYPES.get(spec.type).options)
     if json:
         described = [asdict(option) for option in options]

@@ -71,7 +71,7 @@ class ModelSpec:
     """Options of the backend, such as ``trust_remote_code: true`` or ``dim: 512``."""
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
+        if not str(self.name).strip():
             raise ValueError("name must not be empty")
 
     @property
@@ -163,7 +163,7 @@ class DatasetRef:
     """Which part of the data set."""
 
     def __post_init__(self) -> None:
-        if not _PLAIN_NAME.fullmatch(self.split):
+        if not _PLAIN_NAME.fullmatch(str(self.split)):
             raise ValueError(f"split must be a plain name such as test, not {self.split!r}")
 
 
@@ -193,7 +193,7 @@ class TaskSpec:
     """Raised when the same name measures something else; results of different versions are not comparable."""
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
+        if not str(self.name).strip():
             raise ValueError("name must not be empty")
         if self.version < 1:
             raise ValueError(f"version must be at least 1, not {self.version}")

@@ -70,7 +70,7 @@ def names_split(path: Path) -> bool:
 def of_split(path: Path, split: str) -> Path:
     """The file of a split: for ``dev``, ``test.jsonl.gz`` becomes ``dev.jsonl.gz``; a file of another name stays."""
     _, dot, ending = path.name.partition(".")
-    return path.with_name(f"{split}{dot}{ending}") if names_split(path) else path
+    return path.parent / f"{split}{dot}{ending}" if names_split(path) else path
 
 
 @contextmanager

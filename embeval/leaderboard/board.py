@@ -15,6 +15,10 @@ from embeval.core import strict_json
 from embeval.core.result import MetricValue, Result
 from embeval.core.words import plural
 
+SHOWN = 3
+"""Broken files named."""
+STATE = ("data", "task_version", "type_version")
+"""Parts of a protocol that change as data and code move on, and not because somebody chose another option."""
 APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate, and likely too narrow."
 
 
@@ -94,10 +98,12 @@ class Board:
             found.append(APPROXIMATE)
         if n := self.hidden_columns:
             older = plural(n, "older column is", "older columns are")
-            found.append(f"{older} hidden (same task, other data or options); --all shows everything.")
+            found.append(f"{older} hidden (same task, other data); --all shows everything.")
         if n := self.hidden_failures:
             found.append(f"{plural(n, 'failed run')} of other tasks; see embeval results list.")
-        found += [f"Left out: {message.splitlines()[0]}" for message in self.broken]
+        found += [f"Left out: {message.splitlines()[0]}" for message in self.broken[:SHOWN]]
+        if (n := len(self.broken) - SHOWN) > 0:
+            found.append(f"Left out as well: {plural(n, 'more file')} that can't be read.")
         return found
 
     def to_json(self) -> strict_json.Json:
@@ -139,12 +145,13 @@ def _cell_json(cell: MetricValue | None) -> dict[str, Any] | None:
 def build(results: Iterable[Result], *, metric: str | None = None, subset: str = "all", older: bool = False) -> Board:
     """The table of the results of one sub-set; ``metric`` instead of each task's main score.
 
-    Of columns that are the same task under different data or options, only the one with the newest result is shown,
-    unless ``older``.
+    Where a task was evaluated under several states of its data, only the state of the newest result is shown, unless
+    ``older``. Different options are variants that somebody chose, and columns of their own.
     """
     cells: dict[RowKey, dict[ColumnKey, MetricValue]] = {}
     newest: dict[ColumnKey, str] = {}
-    levels = set()
+    protocols: dict[str, Mapping[str, strict_json.Json]] = {}
+    levels: dict[ColumnKey, set[float]] = {}
     failed = []
     for result in results:
         if result.status == "error":
@@ -163,14 +170,10 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
         )
         cells.setdefault(RowKey.of(result), {})[column] = result.scores[name]
         newest[column] = max(newest.get(column, ""), result.timings.started_at if result.timings else "")
+        protocols[column.protocol] = result.signature.protocol
         if result.scores[name].ci_low is not None:
-            levels.add(result.statistics.level)
-    columns = tuple(sorted(newest))
-    if not older:
-        latest: dict[tuple[str, ...], ColumnKey] = {}
-        for column in sorted(columns, key=lambda key: newest[key]):
-            latest[column.task, column.split, column.metric] = column
-        columns = tuple(sorted(latest.values()))
+            levels.setdefault(column, set()).add(result.statistics.level)
+    columns = tuple(sorted(newest if older else _latest(newest, protocols)))
     labels = unique_labels(cells)
     rows = [
         Row(key, labels[key], shown, _mean(shown, columns))
@@ -182,13 +185,34 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
     told = [result for result in failed if result.task.name in tasks or not tasks]
     return Board(
         columns,
-        _headings(columns),
+        _headings(columns, protocols),
         tuple(rows),
         tuple(_sentence(result) for result in told),
         hidden_columns=len(newest) - len(columns),
         hidden_failures=len(failed) - len(told),
-        levels=tuple(sorted(levels)),
+        levels=tuple(sorted(set().union(*(levels.get(column, set()) for column in columns)))),
     )
+
+
+def _latest(
+    newest: Mapping[ColumnKey, str], protocols: Mapping[str, Mapping[str, strict_json.Json]]
+) -> list[ColumnKey]:
+    """The columns that measured the latest state of their task's data, by the latest version of their metric."""
+
+    def options(key: ColumnKey) -> str:
+        return strict_json.digest({name: each for name, each in protocols[key.protocol].items() if name not in STATE})
+
+    state: dict[tuple[str, str, str], str] = {}
+    version: dict[tuple[str, str, str, str], int] = {}
+    for key in sorted(newest, key=lambda key: (newest[key], key)):
+        state[key.task, key.split, options(key)] = key.protocol
+        version[key.task, key.split, key.protocol, key.metric] = key.metric_version
+    return [
+        key
+        for key in newest
+        if state[key.task, key.split, options(key)] == key.protocol
+        and version[key.task, key.split, key.protocol, key.metric] == key.metric_version
+    ]
 
 
 def unique_labels(keys: Iterable[RowKey]) -> dict[RowKey, str]:
@@ -209,16 +233,22 @@ def _mean(cells: Mapping[ColumnKey, MetricValue], columns: tuple[ColumnKey, ...]
     return sum(known) / len(known) if columns and len(known) == len(columns) else None
 
 
-def _headings(columns: tuple[ColumnKey, ...]) -> dict[ColumnKey, str]:
-    """Task names, with split, metric and protocol added where names alone would be ambiguous."""
+def _headings(
+    columns: tuple[ColumnKey, ...], protocols: Mapping[str, Mapping[str, strict_json.Json]]
+) -> dict[ColumnKey, str]:
+    """Task names, with what tells them apart where names alone would not: split, options, protocol, metric version."""
     headings = {}
     for key in columns:
         same_task = [other for other in columns if other.task == key.task and other != key]
         parts = [key.task]
-        if any(other.split != key.split for other in same_task):
+        if key.split != "test" or any(other.split != key.split for other in same_task):
             parts.append(f"({key.split})")
         alike = [other for other in same_task if (other.split, other.metric) == (key.split, key.metric)]
-        if any(other.protocol != key.protocol for other in alike):
+        own = protocols[key.protocol]
+        others = [protocols[other.protocol] for other in alike if other.protocol != key.protocol]
+        differing = sorted({name for other in others for name in own if other.get(name) != own[name]} - {*STATE})
+        parts += [f"{name}={own[name]}" for name in differing]
+        if any(all(other.get(name) == own[name] for name in differing) for other in others):
             parts.append(f"#{key.protocol}")
         if any(other.metric_version != key.metric_version for other in alike):
             parts.append(f"v{key.metric_version}")

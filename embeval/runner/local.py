@@ -292,7 +292,11 @@ class _Worker:
             except StoreError:
                 continue  # broken on disk: evaluated again, and then replaced
             found = stored.result.signature
-            if found.protocol == wanted.protocol and found.model_digest == wanted.model_digest:
+            if (found.protocol, found.model_digest, stored.result.task.name) == (
+                wanted.protocol,
+                wanted.model_digest,
+                task.spec.name,
+            ):
                 return stored
         return None
 

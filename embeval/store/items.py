@@ -106,7 +106,9 @@ def _read(data: bytes, kind: str) -> tuple[Any, dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(data))
+        # Without threads: they are not worth starting here, and would still be starting when a short command ends.
+        with pq.ParquetFile(io.BytesIO(data), pre_buffer=False) as file:
+            table = file.read(use_threads=False)
         meta = json.loads((table.schema.metadata or {})[_META])
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise StoreError(f"Not a file of {kind} that embeval wrote ({error}).") from None

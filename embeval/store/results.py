@@ -13,6 +13,7 @@ its items. A failed run leaves an ``error.json`` and never touches a result that
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +32,8 @@ from embeval.store import atomic, items
 MIN_AGE_S = 3600
 """A file of items without a result is garbage once it is this old."""
 REMEDY = "Run that evaluation again, or remove the file."
+DEPTH = 4
+"""Folders between the root and a result: model, revision, digest, task."""
 MAX_NAME = 100
 """Characters of a folder or file name; longer names end in a hash."""
 
@@ -165,11 +168,14 @@ class ResultStore:
         unless ``broken`` is given, which then takes its message.
         """
         everything = []
-        for path in sorted(self.root.glob("*/*/*/*/*.json")):
-            if path.name.startswith("."):
-                continue
+        for path in self._json_files(broken):
             try:
-                everything.append(Stored(path, self.get(path)))
+                stored = Stored(path, self.get(path))
+                if (path.parent.name, path.name) != self.path(stored.result).parts[-2:]:
+                    raise StoreError(
+                        f"{path}: not where this result belongs; a copy?\nRemove it, or give it its place."
+                    )
+                everything.append(stored)
             except StoreError as error:
                 if broken is None:
                     raise
@@ -187,6 +193,24 @@ class ResultStore:
                 and status in (None, result.status)
             ):
                 yield stored
+
+    def _json_files(self, broken: list[str] | None) -> list[Path]:
+        """Every file that should be a result, sorted. A folder that can't be read is told like a file."""
+        found = []
+
+        def unreadable(error: OSError) -> None:
+            message = f"{error.filename}: can't be read ({error.strerror})."
+            if broken is None:
+                raise StoreError(message)
+            broken.append(message)
+
+        if not self.root.is_dir():
+            return []
+        for folder, folders, files in os.walk(self.root, onerror=unreadable):
+            if len(Path(folder).relative_to(self.root).parts) == DEPTH:
+                names = [name for name in (*files, *folders) if name.endswith(".json") and not name.startswith(".")]
+                found += [Path(folder) / name for name in names]
+        return sorted(found)
 
     def garbage(self) -> list[Path]:
         """Files that can go: records of failures, files that no result refers to, and what killed runs left.

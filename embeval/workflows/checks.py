@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from embeval.core import provenance
 from embeval.encoders import locate
-from embeval.errors import EmbevalError
+from embeval.errors import EmbevalError, did_you_mean
 from embeval.store import atomic
 
 LOW_DISK_GIB = 1.0
@@ -37,9 +37,9 @@ class Check:
         return asdict(self)
 
 
-def run(results: Path) -> list[Check]:
-    """Every check, in a fixed order."""
-    return [*_system(results), *_packages(), *_torch(), *_onnx(), *_model(), *_environment()]
+def run(results: Path, *, variables: Collection[str]) -> list[Check]:
+    """Every check, in a fixed order. ``variables`` are the environment variables that a command takes."""
+    return [*_system(results), *_packages(), *_torch(), *_onnx(), *_model(), *_environment(variables)]
 
 
 def _system(results: Path) -> Iterator[Check]:
@@ -123,10 +123,14 @@ def _model() -> Iterator[Check]:
         yield Check("note", "demo model", str(error).replace("\n", " "))
 
 
-def _environment() -> Iterator[Check]:
+def _environment(variables: Collection[str]) -> Iterator[Check]:
     own = sorted(name for name in os.environ if name.startswith("EMBEVAL_"))
-    if own:
-        yield Check("note", "environment", "set and used: " + ", ".join(f"{name}={os.environ[name]}" for name in own))
+    if used := [f"{name}={os.environ[name]}" for name in own if name in variables or name == locate.CACHE_VARIABLE]:
+        yield Check("note", "environment", f"set and used: {', '.join(used)}")
+    for name in own:
+        if name not in variables and name != locate.CACHE_VARIABLE:
+            near = did_you_mean(name, [*variables, locate.CACHE_VARIABLE])
+            yield Check("note", "environment", f"{name} is set, but nothing reads it. {near}".rstrip())
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     text = "off: only folders and cached models" if offline else "asked for models by name (HF_HUB_OFFLINE is not set)"
     yield Check("ok", "hub", text)

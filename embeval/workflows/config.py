@@ -126,8 +126,13 @@ def _model(entry: Any, root: Path) -> ModelSpec:
         spec = requests.model_from(entry, where="model")
     else:
         raise ConfigError(f"a name or keys are needed here, not {entry!r}.")
-    if spec.name.startswith(("./", "../")):
-        spec = replace(spec, name=str(root / spec.name))
+    if spec.name.startswith(("./", "../")) or (root / spec.name).is_dir():
+        return replace(spec, name=str(root / spec.name))
+    if Path(spec.name).is_dir() and not Path(spec.name).is_absolute():
+        raise ConfigError(
+            f"{spec.name!r} is a folder of the current directory, but paths in this file start at its own folder.",
+            key=("name",) if isinstance(entry, dict) else (),
+        )
     return spec
 
 

@@ -865,6 +865,27 @@ def test_tasks_show(project: Project, pairs: Path) -> None:
     assert (own["task"]["name"], own["data"]["items"]) == ("pairs", 3)
 
 
+def test_tasks_show_takes_settings_without_the_data(project: Project) -> None:
+    """They are checked and shown, whether or not the data is there."""
+    shown = project("tasks", "show", "STSBenchmark,split=dev").out
+    assert "sts/stsbenchmark/dev.jsonl.gz" in shown
+    for word, said in (
+        ("STSBenchmark,split=a/b", "split: must be a plain name"),
+        ("SciFact,foo=1", "foo: unknown key"),
+    ):
+        done = project("tasks", "show", word)
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+
+
+def test_doctor_knows_which_variables_are_read(project: Project) -> None:
+    """Those of any verb; a misspelt one is told as such."""
+    env = {"EMBEVAL_SEED": "7", "EMBEVAL_BY": "kind", "EMBEVAL_NOPE": "1"}
+    found = [each["found"] for each in project("doctor", "--json", env=env).json if each["name"] == "environment"]
+    assert found[0] == "set and used: EMBEVAL_BY=kind, EMBEVAL_SEED=7"
+    assert found[1].startswith("EMBEVAL_NOPE is set, but nothing reads it.")
+
+
 def test_tasks_show_explains_every_option(project: Project) -> None:
     """Name, value, a sentence and the choices of each, in the table as in the JSON."""
     options = {each["name"]: each for each in project("tasks", "show", "demo-docs", "--json").json["options"]}

@@ -91,6 +91,7 @@ def test_models_and_tasks_come_in_any_form(tmp_path: Path, pairs: Path, golden: 
         f"sts:{pairs}",
         pairs,
         {"data": str(pairs)},
+        {"data": pairs},
         spec,
         TASK_TYPES.get("sts").bind(spec, root=Path()),
     ]
@@ -100,7 +101,7 @@ def test_models_and_tasks_come_in_any_form(tmp_path: Path, pairs: Path, golden: 
             [*((each, tasks[0]) for each in models), *((models[0], each) for each in tasks)]
         )
     ]
-    assert [len(results) for results in found] == [1] * 8
+    assert [len(results) for results in found] == [1] * 9
     assert len({results[0].signature.model_digest for results in found}) == 1
     assert {main_value(results[0]) for results in found} == {main_value(found[0][0])}
     both = embeval.evaluate(tuple(models[:1]), [tasks[1], golden_keys(golden)], results=tmp_path / "r", statistics=FEW)

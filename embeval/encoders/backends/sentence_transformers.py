@@ -95,7 +95,7 @@ class _SentenceTransformers:
         device = choose_device(runtime.device)
         if runtime.num_threads is not None:
             torch.set_num_threads(runtime.num_threads)
-        self._torch = torch
+        self._torch, self._name = torch, spec.name
         self._model, remarks = _load(located, device)
         self._device = device
         self.default_prompt_name: str | None = self._model.default_prompt_name
@@ -198,6 +198,9 @@ class _SentenceTransformers:
         lost: list[int] = []
         unknown: list[int] = []
         special = tokenizer.num_special_tokens_to_add(pair=False)
+        # Some tokenizers say "unknown" with a token that has another use; then nothing can be told from it.
+        others = (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.cls_token_id)
+        unknown_id = tokenizer.unk_token_id if tokenizer.unk_token_id not in others else None
         for start in range(0, len(texts), TOKENIZE_AT_ONCE):
             block = list(texts[start : start + TOKENIZE_AT_ONCE])
             encoded = tokenizer(
@@ -215,7 +218,7 @@ class _SentenceTransformers:
                 if text != seen:  # the first row of a text is what the model sees, the rest was cut off
                     seen = text
                     ids.append(np.array(encoded["input_ids"][row], dtype=np.int32))
-                    unknown.append(int((ids[-1] == tokenizer.unk_token_id).sum()))
+                    unknown.append(int((ids[-1] == unknown_id).sum()) if unknown_id is not None else 0)
                     if "token_type_ids" in encoded:
                         types.append(np.array(encoded["token_type_ids"][row], dtype=np.int32))
                 else:
@@ -228,22 +231,34 @@ class _SentenceTransformers:
             start=np.cumsum(lengths) - lengths,
             lengths=lengths,
             lost=np.array(lost, dtype=np.int64),
-            unknown=np.array(unknown, dtype=np.int64) if tokenizer.unk_token_id is not None else None,
+            unknown=np.array(unknown, dtype=np.int64) if unknown_id is not None else None,
         )
 
     def forward(self, prepared: _Tokens | _Texts, rows: Rows) -> npt.NDArray[np.float32]:
         torch = self._torch
         with torch.inference_mode():
-            if isinstance(prepared, _Tokens):
-                output = self._model(self._pad(prepared, rows))
-            else:
-                route = {} if prepared.task is None else {"task": prepared.task}
-                features = self._model.preprocess(
-                    [prepared.texts[row] for row in rows], prompt=prepared.prompt or None, **route
-                )
-                output = self._model(_to(features, self._device), **route)
+            output = self._run(prepared, rows)
             vectors: npt.NDArray[np.float32] = output["sentence_embedding"].float().cpu().numpy()
         return vectors
+
+    def _run(self, prepared: _Tokens | _Texts, rows: Rows) -> Any:
+        """The features of a batch, ``sentence_embedding`` among them."""
+        try:
+            with quiet_libraries():
+                if isinstance(prepared, _Tokens):
+                    return self._model(self._pad(prepared, rows))
+                route = {} if prepared.task is None else {"task": prepared.task}
+                texts = [prepared.texts[row] for row in rows]
+                inputs = self._model.preprocess(texts, prompt=prepared.prompt or None, **route)
+                return self._model(_to(inputs, self._device), **route)
+        except self._torch.OutOfMemoryError as error:  # of a GPU; told like that of the machine
+            raise MemoryError(str(error)) from error
+        except (RuntimeError, IndexError, ValueError, TypeError, KeyError) as error:  # whatever a model's code does
+            reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+            raise ModelError(
+                f"Model {self._name!r} fails on a batch of {len(rows)} texts of up to "
+                f"{int(prepared.lengths[rows].max())} tokens.\n{type(error).__name__}: {reason[:300]}"
+            ) from error
 
     def _pad(self, tokens: _Tokens, rows: Rows) -> dict[str, Any]:
         tokenizer = self._model.tokenizer
@@ -286,13 +301,15 @@ def _load(located: Located, device: str) -> tuple[Any, list[str]]:
         except MemoryError:
             raise
         except Exception as error:  # the libraries below raise whatever they like for a broken folder
-            reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            reason = " ".join(lines[:2]) or "no reason given"
             raise ModelError(
                 f"Model {spec.name!r} can't be loaded with sentence-transformers.\n"
                 f"{type(error).__name__}: {reason[:300]}\n"
                 "Perhaps a file of it is missing, or belongs to another version of the library."
             ) from error
-    remarks = torch_checks.refuse_missing_weights(loads, spec.name)
+    pools_tokens = any(hasattr(module, "pooling_mode") for module in model)
+    remarks = torch_checks.refuse_missing_weights(loads, spec.name, pools_tokens=pools_tokens)
     if _has_plain_tokenizer(model):
         torch_checks.refuse_wrong_vocabulary(model.tokenizer, model[0].model, spec.name)
     assert located.folder is not None

@@ -133,6 +133,20 @@ def test_what_is_no_model(tmp_path: Path) -> None:
         locate.locate(ModelSpec(name=str(tmp_path / "nothing")))
 
 
+def test_what_a_training_left_is_not_part_of_the_model(copy: Path) -> None:
+    """Pickles below checkpoint-500 are never read, and take no part in the revision; elsewhere they are refused."""
+    before = revision(copy)
+    for name in ("checkpoint-500", "elsewhere"):
+        (copy / name).mkdir()
+        (copy / name / "pytorch_model.bin").write_bytes(b"x")
+        if name == "checkpoint-500":
+            (copy / name / "config.json").write_text("{}", encoding="utf-8")
+            locate.refuse_pickled_weights(copy)
+            assert revision(copy) == before
+    with pytest.raises(ModelError, match=r"holds elsewhere/pytorch_model.bin and no safetensors beside it"):
+        locate.refuse_pickled_weights(copy)
+
+
 def test_a_folder_that_is_not_whole(copy: Path) -> None:
     """A link to a file that isn't there, as an interrupted download leaves it, and a pipe, which never ends."""
     (copy / "broken.json").symlink_to("nowhere")

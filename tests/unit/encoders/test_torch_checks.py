@@ -11,12 +11,23 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertModel, PreTrainedModel, RobertaConfig, RobertaModel
+from transformers import (
+    BartConfig,
+    BartModel,
+    BertConfig,
+    BertModel,
+    OPTConfig,
+    OPTModel,
+    PreTrainedModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
 from embeval.core.protocols import Encoder
 from embeval.core.specs import ModelSpec, Role
 from embeval.encoders import loading, torch_checks
 from embeval.errors import ModelError
+from tests.support.models import edit_json, save_tiny_decoder
 
 
 @pytest.fixture
@@ -163,3 +174,93 @@ def test_position_limits() -> None:
     roberta = RobertaConfig(**small, max_position_embeddings=66, pad_token_id=1)
     assert torch_checks.position_limit(RobertaModel(roberta)) == 64
     assert torch_checks.position_limit(torch.nn.Linear(2, 2)) is None
+
+
+def test_a_pooler_that_is_read_must_be_there(copy: Path) -> None:
+    """Where no token vectors are pooled, the pooler's output is the embedding, and random without its weights."""
+    (copy / "modules.json").write_text(
+        json.dumps([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]),
+        encoding="utf-8",
+    )
+    modality = {"text": {"method": "forward", "method_output_name": "pooler_output"}}
+    (copy / "sentence_bert_config.json").write_text(
+        json.dumps({"modality_config": modality, "module_output_name": "sentence_embedding"}), encoding="utf-8"
+    )
+    assert load(copy).encode(["restore"], role=Role.TEXT).vectors.shape == (1, 32)
+    change_weights(copy, lambda old: {name: each for name, each in old.items() if "pooler" not in name})
+    with pytest.raises(ModelError, match="2 weights are not in its files, such as pooler"):
+        load(copy)
+
+
+def test_weights_of_another_shape_are_named(copy: Path) -> None:
+    """The library's own message points to a report that nobody sees."""
+    change_config(copy, intermediate_size=32)
+    with pytest.raises(ModelError, match=r"weights have another shape in its files, such as encoder.layer.0.* \[64"):
+        load(copy)
+
+
+def test_constants_of_older_versions_are_no_weights(copy: Path) -> None:
+    """Buffers that were saved once; one unused weight is one weight."""
+    name = "encoder.layer.0.attention.self"
+    more = {f"{name}.masked_bias": torch.zeros(1), f"{name}.attn.bias": torch.ones(1, 1, 4, 4)}
+    change_weights(copy, lambda old: {**old, **more})
+    assert load(copy).info.remarks == ()
+    change_weights(copy, lambda old: {**old, f"{name}.extra": torch.zeros(1)})
+    assert load(copy).info.remarks == (
+        "1 weight in the model's files is not used, such as encoder.layer.0.attention.self.extra.",
+    )
+
+
+def test_an_unknown_token_of_another_use_tells_nothing(tmp_path: Path) -> None:
+    """GPT-2 says "unknown" with its end of text, which many models put behind every text."""
+    folder = save_tiny_decoder(tmp_path / "model")
+    edit_json(folder / "tokenizer_config.json", eos_token="[UNK]")
+    assert load(folder).encode(["zebra quagga"], role=Role.TEXT).counts.tokens_unknown is None
+
+
+def test_a_model_that_fails_on_a_text_is_the_model_s_fault(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its code raises: the model is named, with the size of the batch and the reason."""
+    encoder: Any = load(copy)
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise IndexError("index out of range in self\nmore")
+
+    monkeypatch.setattr(encoder.backend._model[0], "forward", fail)
+    with pytest.raises(ModelError) as caught:
+        encoder.encode(["restore a backup", "token"], role=Role.TEXT)
+    first, second = str(caught.value).splitlines()
+    assert first.endswith("fails on a batch of 2 texts of up to 5 tokens.")
+    assert second == "IndexError: index out of range in self"
+
+    def exhaust(*_: Any, **__: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(encoder.backend._model[0], "forward", exhaust)
+    with pytest.raises(MemoryError):
+        encoder.encode(["restore a backup", "token"], role=Role.TEXT)
+
+
+def test_positions_of_bart_and_opt() -> None:
+    """Both keep two places before the first position: 34 rows of the table are 32 positions."""
+    bart = BartConfig(
+        vocab_size=9,
+        d_model=8,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=1,
+        decoder_attention_heads=1,
+        encoder_ffn_dim=8,
+        decoder_ffn_dim=8,
+        max_position_embeddings=32,
+    )
+    assert torch_checks.position_limit(BartModel(bart)) == 32
+    opt = OPTConfig(
+        vocab_size=9,
+        hidden_size=8,
+        word_embed_proj_dim=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        ffn_dim=8,
+        max_position_embeddings=32,
+    )
+    assert torch_checks.position_limit(OPTModel(opt)) == 32

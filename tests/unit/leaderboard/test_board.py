@@ -163,7 +163,7 @@ def test_headings_show_the_protocol_only_where_it_is_needed() -> None:
 
 @pytest.mark.parametrize("change", [{"data": "v2"}, {"metric_version": 2}])
 def test_only_the_latest_protocol_of_a_task_is_shown(change: dict[str, Any]) -> None:
-    """A changed golden set starts a new column; the old one and models that are only there are hidden, and counted.
+    """A changed golden set replaces its column; the old one and models that are only there are hidden, and counted.
 
     What counts is the newest result, not the order in which files are read.
     """
@@ -177,12 +177,56 @@ def test_only_the_latest_protocol_of_a_task_is_shown(change: dict[str, Any]) -> 
         assert headings(board) == ["faq", "wiki"]
         assert shown(board) == {"mini": [pytest.approx(0.55), 0.7, 0.4]}
         assert board.hidden_columns == 1
-        assert board.remarks() == [
-            "1 older column is hidden (same task, other data or options); --all shows everything."
-        ]
+        assert board.remarks() == ["1 older column is hidden (same task, other data); --all shows everything."]
     everything = build(results, older=True)
     assert (len(everything.columns), everything.hidden_columns) == (3, 0)
     assert shown(everything)["maxi"].count("gap") == 2
+
+
+def test_older_data_is_hidden_under_any_metric() -> None:
+    """Also where the main score changed along with the data; two main scores on one state of the data both stand."""
+    old = made(MINI, "wiki", {"ndcg_at_10": 0.5}, day=1)
+    board = build([old, made(MINI, "wiki", {"recall_at_5": 0.6}, data="v2", day=2)])
+    assert [(key.task, key.metric) for key in board.columns] == [("wiki", "recall_at_5")]
+    assert board.hidden_columns == 1
+    board = build([old, made(MAXI, "wiki", {"recall_at_5": 0.6}, day=2)])
+    assert [key.metric for key in board.columns] == ["ndcg_at_10", "recall_at_5"]
+
+
+def test_other_options_are_columns_of_their_own() -> None:
+    """Whoever runs a variant wants to see both, and what tells them apart; older data of each is hidden."""
+    plain = made(MINI, "wiki", 0.5, day=3)
+
+    def variant(result: Result, **options: Any) -> Result:
+        signature = replace(result.signature, protocol={**result.signature.protocol, **options})
+        return replace(result, signature=signature)
+
+    results = [
+        variant(plain, ties="doc_id_desc", depth=1000),
+        variant(made(MINI, "wiki", 0.4, day=4), ties="average", depth=1000),
+        variant(made(MINI, "wiki", 0.3, data="v0", day=1), ties="average", depth=1000),
+    ]
+    board = build(results)
+    assert sorted(headings(board)) == ["wiki ties=average", "wiki ties=doc_id_desc"]
+    assert sorted(shown(board)["mini"][1:]) == [0.4, 0.5]  # type: ignore[type-var]
+    assert board.hidden_columns == 1
+    both = headings(build(results, older=True))
+    assert len(set(both)) == 3
+    assert all("#" in heading for heading in both if heading.startswith("wiki ties=average"))
+
+
+def test_a_split_other_than_test_is_named() -> None:
+    """Alone in its table, too: a dev score must not pass for a test score."""
+    assert headings(build([made(MINI, "wiki", 0.5, split="dev")])) == ["wiki (dev)"]
+
+
+def test_many_broken_files_are_summed_up() -> None:
+    """Three by name, then how many more."""
+    board = replace(build([made(MINI, "wiki", 0.5)]), broken=tuple(f"file {n}: broken.\nMend it." for n in range(5)))
+    assert board.remarks() == [
+        *(f"Left out: file {n}: broken." for n in range(3)),
+        "Left out as well: 2 more files that can't be read.",
+    ]
 
 
 def test_splits_do_not_hide_each_other() -> None:

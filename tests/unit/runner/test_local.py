@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -514,6 +515,18 @@ def test_results_of_sub_sets_are_looked_at_too(
     assert (outcome.status, loads) == ("rescored", [])
     assert contents(store) == whole
     assert statuses(run(store, [pairs])) == ["skipped"]
+
+
+def test_a_folder_that_was_copied_under_another_name_is_not_finished(
+    store: ResultStore, pairs: Task[Any], tmp_path: Path
+) -> None:
+    """Its results are those of the other task, and would never be shown under the new name."""
+    (outcome,) = run(store, [pairs])
+    folder = outcome.stored[-1].path.parent
+    shutil.copytree(folder, folder.parent / "copy")
+    write_jsonl(tmp_path / "copy.jsonl", pair_rows())
+    assert statuses(run(store, [sts(tmp_path, name="copy")])) == ["done"]
+    assert {each.result.task.name for each in store.find()} == {"pairs", "copy"}
 
 
 def test_counts_of_a_sub_set_are_its_own(store: ResultStore, pairs: Task[Any]) -> None:

@@ -775,3 +775,38 @@ def test_nothing_goes_from_a_folder_with_a_broken_result(store: ResultStore) -> 
     assert store.garbage() == []
     stored.path.unlink()
     assert {path.suffix for path in store.garbage()} == {".parquet"}
+
+
+def test_a_copy_beside_a_result_is_no_result(store: ResultStore) -> None:
+    """A file under another name, or in the folder of another task, is told and left out, whatever it says."""
+    stored = store.put(make().result)
+    content = stored.path.read_bytes()
+    stray = [stored.path.with_name(f"test.all.copy.{stored.path.name.split('.')[2]}.json")]
+    other = stored.path.parent.parent / "other"
+    other.mkdir()
+    stray.append(other / stored.path.name)
+    for path in stray:
+        path.write_bytes(content)
+    broken: list[str] = []
+    assert list(store.find(broken=broken)) == [stored]
+    assert sorted(message.splitlines()[0] for message in broken) == sorted(
+        f"{path}: not where this result belongs; a copy?" for path in stray
+    )
+    with pytest.raises(StoreError, match="not where this result belongs"):
+        list(store.find())
+
+
+def test_a_folder_that_cannot_be_read_is_told(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its results would be missing from a table without a word."""
+    stored = store.put(make().result)
+    real = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path) == stored.path.parent:
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    broken: list[str] = []
+    assert list(store.find(broken=broken)) == []
+    assert broken == [f"{stored.path.parent}: can't be read (Permission denied)."]

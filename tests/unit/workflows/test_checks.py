@@ -57,7 +57,7 @@ def system(results: Path) -> list[Check]:
 
 def test_everything_in_a_fixed_order(tmp_path: Path) -> None:
     """Each thing once, and no error on a machine on which these tests run."""
-    made = checks.run(tmp_path / "results")
+    made = checks.run(tmp_path / "results", variables=())
     names = [check.name for check in made]
     assert names == [
         "Python",
@@ -204,16 +204,19 @@ def test_the_demo_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(checks._model()) == [Check("note", "demo model", "It is not here. Install it.")]
 
 
+KNOWN = ("EMBEVAL_SEED", "EMBEVAL_RESULTS")
+
+
 def test_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Variables of ours that are set, in order, since they act without being seen; nothing where there are none."""
     import os
 
     for name in [name for name in os.environ if name.startswith("EMBEVAL_")]:
         monkeypatch.delenv(name)
-    assert "environment" not in [check.name for check in checks._environment()]
+    assert "environment" not in [check.name for check in checks._environment(KNOWN)]
     monkeypatch.setenv("EMBEVAL_SEED", "7")
     monkeypatch.setenv("EMBEVAL_CACHE", str(tmp_path))
-    made = list(checks._environment())
+    made = list(checks._environment(KNOWN))
     assert found("environment", "note", made).found == f"set and used: EMBEVAL_CACHE={tmp_path}, EMBEVAL_SEED=7"
     assert found("cache", "ok", made).found == str(tmp_path)
 
@@ -224,5 +227,12 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 def test_the_hub(monkeypatch: pytest.MonkeyPatch, value: str, offline: bool) -> None:
     """Off where HF_HUB_OFFLINE says so, in the spellings that the hub's own library takes."""
     monkeypatch.setenv("HF_HUB_OFFLINE", value)
-    check = found("hub", "ok", list(checks._environment()))
+    check = found("hub", "ok", list(checks._environment(KNOWN)))
     assert check.found.startswith("off" if offline else "asked for models by name")
+
+
+def test_a_variable_that_nothing_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Misspelt, most likely: it is told with the nearest one that is there, and not as used."""
+    monkeypatch.setenv("EMBEVAL_RESULT", "x")
+    check = found("environment", "note", list(checks._environment(KNOWN)))
+    assert check.found.startswith("EMBEVAL_RESULT is set, but nothing reads it. Did you mean 'EMBEVAL_RESULTS'")

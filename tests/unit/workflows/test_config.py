@@ -209,6 +209,23 @@ def test_relative_paths_start_at_the_folder_of_the_file(tmp_path: Path, monkeypa
     assert config.data.resolve() == folder / "sets"
 
 
+def test_a_model_folder_without_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``models/b`` is the folder beside the file, wherever the command is run; one of the current folder is refused.
+
+    Otherwise the same file would evaluate one model here and another there, under one label.
+    """
+    for folder in ("project/models/b", "elsewhere/models/b", "elsewhere/models/c"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file = tmp_path / "project" / "embeval.yaml"
+    file.write_text("models: [models/b, models/hub]\ntasks: []\n", encoding="utf-8")
+    config = load_config(file)
+    assert [model.name for model in config.models] == [str(tmp_path / "project" / "models" / "b"), "models/hub"]
+    file.write_text("models:\n  - demo\n  - {name: models/c}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"line 3: models\[1\]: 'models/c' is a folder of the current directory"):
+        load_config(file)
+
+
 def test_data_given_beside_the_file_wins(tmp_path: Path) -> None:
     """--data stands over ``data``, and starts where the command is run."""
     config = load(tmp_path, "models: [hashing]\ntasks: [STS12]\ndata: sets\n", data=Path("/other"))
