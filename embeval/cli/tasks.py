@@ -99,11 +99,7 @@ def show(
     }.items():
         _tables.add(made, [key, str(value)])
     _state.out(made)
-    made = _tables.table(["Option", "Value", "What it does", "Choices"])
-    for option in options:
-        value = spec.options.get(option.name, option.default)
-        _tables.add(made, [option.name, "" if value is None else str(value), option.text, ", ".join(option.choices)])
-    _state.out(made)
+    _state.out(_options_table(options, spec.options))
     if not payload_facts:
         _state.note(f"Its data is not here. Put it at DIR/{spec.dataset.path} and say --data DIR.")
 

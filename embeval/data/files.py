@@ -18,6 +18,8 @@ from embeval.errors import DataError
 MAX_FIELD = 16 * 1024 * 1024
 """Largest field of a csv file, in characters; the csv module's own limit of 131,072 is shorter than real documents."""
 
+SEPARATORS = {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}
+"""What spreadsheets and databases put between columns."""
 SPLIT_NAMES = ("train", "dev", "validation", "val", "test")
 """Names of files that hold one part of a data set."""
 
@@ -130,6 +132,12 @@ def _csv(path: Path) -> Iterator[Row]:
                 header = next(reader, None)
                 if header is None:
                     return
+                needed = dialect.get("delimiter", ",")
+                if len(header) == 1 and (other := next((each for each in SEPARATORS if each in header[0]), None)):
+                    raise DataError(
+                        f"{path}, line 1: the columns are separated by {SEPARATORS[other]}; a .{kind(path)} file needs "
+                        f"{SEPARATORS[needed]}.\nSave it with {SEPARATORS[needed]}, and numbers with a decimal point."
+                    )
                 if len(set(header)) != len(header):
                     twice = next(name for name in header if header.count(name) > 1)
                     raise DataError(f"{path}, line 1: the column {twice!r} appears twice.")

@@ -100,10 +100,13 @@ class BatchedEncoder(Generic[P]):
         progress: Progress | None = None,
     ) -> Embeddings:
         """Embeddings in the order of the texts."""
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise TypeError("texts must be a sequence of str")
+        if isinstance(texts, str):  # a sequence of letters, which nobody means
+            raise TypeError("texts must be a sequence of str, not one str")
+        texts = list(texts)  # before anything walks through it: an iterator can be walked through once
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"texts must be a sequence of str, and one is {text!r}")
         watch = progress or Silent()
-        texts = list(texts)
         full = np.flatnonzero([bool(text.strip()) for text in texts])
         distinct, place = batching.unique([texts[row] for row in full.tolist()])
         prepared = self.backend.prepare(distinct, prompt=self.prompt(role, task), role=role)

@@ -162,7 +162,7 @@ def _from_catalog(known: TaskSpec, entry: Mapping[str, Any], options: dict[str, 
     if data is None:
         raise DataError(
             f"Task {known.name!r} needs its data, which is not part of the package.\n"
-            f"Say where it is with --data DIR (or EMBEVAL_DATA): DIR/{known.dataset.path}. "
+            f"Say where it is with --data DIR (or EMBEVAL_DATA): DIR/{value['dataset']['path']}. "
             f"See 'embeval tasks show {known.name}'."
         )
     return _bind(value, data)

@@ -315,7 +315,7 @@ BAD: dict[str, tuple[str, bytes, int | None, str]] = {
     "csv row after a long one": ("a.csv", b'a,b\n"1\n1",2\n3\n', 4, "1 fields, but the header has 2"),
     "tsv row too short": ("a.tsv", b"a\tb\n1\n", 2, "1 fields, but the header has 2"),
     "tsv row too long": ("a.tsv", b"a\tb\n1\t2\n1\t2\t\n", 3, "3 fields, but the header has 2"),
-    "tsv named csv": ("a.csv", b"a\tb\n1, really\t2\n", 2, "2 fields, but the header has 1"),
+    "tsv named csv": ("a.csv", b"a\tb\n1, really\t2\n", 1, "separated by tabs; a .csv file needs commas"),
     "csv with a quote left open": ("a.csv", b'a,b\n"1,2\n3,4\n', 3, "not valid csv"),
     "csv with text after a quote": ("a.csv", b'a,b\n1,2\n"3"x,4\n', 3, "not valid csv"),
 }
@@ -441,3 +441,17 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         files.number(Row(1, {"a": "x" * 1_000_000}), PATH, "a")
     assert len(str(caught.value)) < 150
     assert str(caught.value).endswith("x….")
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "told"),
+    [
+        ("a.csv", "sentence1;sentence2;score", "separated by semicolons; a .csv file needs commas."),
+        ("a.csv", "sentence1|score", "separated by bars; a .csv file needs commas."),
+        ("a.tsv", "sentence1,score", "separated by commas; a .tsv file needs tabs."),
+    ],
+)
+def test_another_separator_is_told(tmp_path: Path, name: str, header: str, told: str) -> None:
+    """As spreadsheets write it where the comma is in the numbers; one column of a plain name is a column."""
+    assert told in refused(write(tmp_path, name, f"{header}\na;b;3,5\n".encode()), 1)
+    assert [dict(row.values) for row in files.rows(write(tmp_path, "b.csv", b"text\na;b\n"))] == [{"text": "a;b"}]

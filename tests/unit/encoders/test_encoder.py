@@ -153,3 +153,13 @@ def test_truncation_normalises_only_what_was_normalised() -> None:
     assert raw.vectors.tolist() == [[2, 1], [0, 0]]
     unit = made_of(Counting(), truncate_dim=2).encode(["a", "c"], role=Role.TEXT)
     assert unit.vectors.tolist() == [[1, 0], [0, 0]]
+
+
+def test_texts_are_a_sequence_of_texts() -> None:
+    """An iterator keeps all its texts; the letters of one text, and what is no text, are refused."""
+    encoder = made_of(Counting())
+    walked = encoder.encode(iter(["aabc", "", "c"]), role=Role.TEXT)  # type: ignore[arg-type]
+    assert np.array_equal(walked.vectors, encoder.encode(["aabc", "", "c"], role=Role.TEXT).vectors)
+    for wrong in ("abc", ["a", None], ["a", 0], [b"a"]):
+        with pytest.raises(TypeError, match="texts must be a sequence of str"):
+            encoder.encode(wrong, role=Role.TEXT)  # type: ignore[arg-type]
