@@ -11,6 +11,7 @@ from embeval.core import border
 from embeval.core.border import BORDER, KeyPath
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
+from embeval.encoders import locate
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.tasks import TASK_TYPES
 from embeval.workflows import requests
@@ -126,6 +127,8 @@ def _model(entry: Any, root: Path) -> ModelSpec:
         spec = requests.model_from(entry, where="model")
     else:
         raise ConfigError(f"a name or keys are needed here, not {entry!r}.")
+    if spec.backend == requests.FREE_OF_FILES or spec.name in (locate.DEMO_NAME, locate.DEMO_LABEL):
+        return spec  # no folder, even where there is one of that name
     if spec.name.startswith(("./", "../")) or (root / spec.name).is_dir():
         return replace(spec, name=str(root / spec.name))
     if Path(spec.name).is_dir() and not Path(spec.name).is_absolute():

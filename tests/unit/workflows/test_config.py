@@ -226,6 +226,16 @@ def test_a_model_folder_without_a_dot(tmp_path: Path, monkeypatch: pytest.Monkey
         load_config(file)
 
 
+def test_a_folder_called_like_a_model_without_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``demo`` and ``hashing`` stay what they are, whatever lies beside the file or in the current folder."""
+    for folder in ("project/demo", "project/hashing", "elsewhere/demo", "elsewhere/hashing"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file = tmp_path / "project" / "embeval.yaml"
+    file.write_text("models: [demo, hashing, {name: mine, backend: hashing}]\ntasks: []\n", encoding="utf-8")
+    assert [model.name for model in load_config(file).models] == ["demo", "hashing", "mine"]
+
+
 def test_data_given_beside_the_file_wins(tmp_path: Path) -> None:
     """--data stands over ``data``, and starts where the command is run."""
     config = load(tmp_path, "models: [hashing]\ntasks: [STS12]\ndata: sets\n", data=Path("/other"))
