@@ -74,6 +74,8 @@ POOLING: dict[PoolingName, Callable[[Array, Array], Array]] = {
     "mean_sqrt_len": mean_sqrt_len,
 }
 """Every pooling by name."""
+LIBRARY_NAMES: dict[str, PoolingName] = {"mean_sqrt_len_tokens": "mean_sqrt_len"}
+"""What sentence-transformers calls by another name."""
 
 assert set(POOLING) == set(get_args(PoolingName))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embeval.core.words import plural
+from embeval.encoders.tokens import refuse_no_vocabulary
 from embeval.errors import ModelError
 
 CONSTANTS = ("position_ids", "masked_bias", "attn.bias", "attention.bias", "inv_freq")
@@ -96,19 +97,8 @@ def refuse_missing_weights(loads: list[Load], name: str, *, pools_tokens: bool) 
 
 def refuse_wrong_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
     """Raises ``ModelError`` where a tokenizer knows no words, or gives ids that the model has no vector for."""
-    n_tokens = len(tokenizer)
-    if n_tokens <= len(set(tokenizer.all_special_ids)):
-        raise ModelError(
-            f"Model {name!r}: its tokenizer has no vocabulary, only {n_tokens} special tokens.\n"
-            "Files such as tokenizer.json are missing in its folder."
-        )
     embeddings = getattr(model, "get_input_embeddings", lambda: None)()
-    n_vectors = getattr(embeddings, "num_embeddings", None)
-    if n_vectors is not None and n_tokens > n_vectors:
-        raise ModelError(
-            f"Model {name!r}: its tokenizer has {n_tokens} tokens, but the model has vectors for {n_vectors} only.\n"
-            "The tokenizer belongs to another model."
-        )
+    refuse_no_vocabulary(tokenizer, name, n_vectors=getattr(embeddings, "num_embeddings", None))
 
 
 def position_limit(model: Any) -> int | None:

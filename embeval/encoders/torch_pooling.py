@@ -7,10 +7,7 @@ from typing import Any
 
 import torch
 
-from embeval.encoders.pooling import POOLING
-
-LIBRARY_NAMES = {"mean_sqrt_len_tokens": "mean_sqrt_len"}
-"""What sentence-transformers calls by another name."""
+from embeval.encoders.pooling import LIBRARY_NAMES, POOLING
 
 
 class Pooled(torch.nn.Module):

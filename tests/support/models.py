@@ -78,30 +78,137 @@ def save_tiny_model(
     return folder
 
 
+def save_word_tokenizer(folder: Path, *, padding_side: str = "left", end: bool = False) -> Any:
+    """A tokenizer of whole words without special tokens around a text; ``end`` gives it an end token."""
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    vocabulary = dict.fromkeys(["[PAD]", "[UNK]", *["[END]"] * end, *WORDS, *letters])
+    words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(vocabulary)}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+"), "removed", invert=True)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        **({"eos_token": "[END]"} if end else {}),
+        padding_side=padding_side,
+        model_max_length=16,
+    )
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def save_xlnet_tokenizer(folder: Path) -> Any:
+    """A tokenizer of whole words with what XLNet has of its own: ``<sep> <cls>`` last, types 0 and 2, padding left."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {word: place for place, word in enumerate(["<pad>", "<unk>", "<sep>", "<cls>", *WORDS])}
+    words = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    words.normalizer = normalizers.Lowercase()
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.TemplateProcessing(
+        single="$A:0 <sep>:0 <cls>:2", special_tokens=[("<sep>", 2), ("<cls>", 3)]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        pad_token="<pad>",
+        unk_token="<unk>",
+        sep_token="<sep>",
+        cls_token="<cls>",
+        padding_side="left",
+        model_max_length=16,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+HIDDEN = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+T5 = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "relative_attention_num_buckets": 8}
+SIZES: dict[str, dict[str, Any]] = {
+    "albert": {**HIDDEN, "max_position_embeddings": 64, "embedding_size": 16},
+    "bert": {**HIDDEN, "max_position_embeddings": 64},
+    "deberta-v2": {
+        **HIDDEN,
+        "max_position_embeddings": 64,
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_buckets": 8,
+        "position_biased_input": False,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+    },
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 64},
+    "electra": {**HIDDEN, "max_position_embeddings": 64, "embedding_size": 16},
+    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 64},
+    "llama": {**HIDDEN, "max_position_embeddings": 64, "num_key_value_heads": 1},
+    "modernbert": {
+        **HIDDEN,
+        "num_hidden_layers": 3,
+        "max_position_embeddings": 64,
+        "local_attention": 4,
+        "global_attn_every_n_layers": 3,
+    },
+    "mpnet": {**HIDDEN, "max_position_embeddings": 64},
+    "qwen3": {**HIDDEN, "max_position_embeddings": 64, "num_key_value_heads": 1, "head_dim": 16},
+    "roberta": {**HIDDEN, "max_position_embeddings": 64, "type_vocab_size": 1},
+    "t5": {**T5, "feed_forward_proj": "relu"},
+    "umt5": {**T5, "feed_forward_proj": "gated-gelu"},
+    "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64},
+}
+"""Type of a model of transformers -> its sizes, each in the words of that type."""
+DECODERS = ("gpt2", "llama", "qwen3")
+SPREAD = 0.12
+"""Weights of the checkpoints: wide enough that attention is far from even, and that positions tell."""
+
+
+def save_tiny_checkpoint(
+    folder: Path, kind: str, *, head: str = "AutoModel", padding_side: str = "left", seed: int = 0, **config: Any
+) -> Path:
+    """A bare checkpoint of transformers, without a word on pooling: random weights, 2 layers, 32 dimensions.
+
+    ``head`` is the class that it is saved as; ``padding_side`` is that of decoders.
+    """
+    import torch
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if kind in DECODERS:
+        tokenizer = save_word_tokenizer(folder, padding_side=padding_side, end=True)
+    else:
+        tokenizer = save_xlnet_tokenizer(folder) if kind == "xlnet" else save_tokenizer(folder)
+    ids = dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 2)
+    sizes = {**SIZES[kind], "pad_token_id": 0, **ids, **config}
+    settings = transformers.CONFIG_MAPPING[kind](vocab_size=len(tokenizer), **sizes)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng():
+        model = getattr(transformers, head).from_config(settings)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            spread = SPREAD if parameter.ndim > 1 else SPREAD / 2  # norms and biases stay near what they start with
+            parameter.add_(torch.randn(parameter.shape, generator=generator) * spread)
+    model.save_pretrained(folder)
+    return folder
+
+
 def save_tiny_decoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> Path:
     """A sentence-transformers folder with a random Llama: rotary positions, padding on the left, no special tokens."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
+    from transformers import LlamaConfig, LlamaModel
 
     folder.mkdir(parents=True, exist_ok=True)
     base = folder.parent / f"{folder.name}-base"
     base.mkdir()
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    vocabulary = dict.fromkeys(["[PAD]", "[UNK]", *WORDS, *letters])
-    words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(vocabulary)}, unk_token="[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+"), "removed", invert=True)
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", padding_side="left", model_max_length=16
-    )
-    tokenizer.save_pretrained(base)
+    tokenizer = save_word_tokenizer(base)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         config = LlamaConfig(
-            vocab_size=len(vocabulary),
+            vocab_size=len(tokenizer),
             hidden_size=32,
             intermediate_size=64,
             num_hidden_layers=2,
@@ -112,6 +219,64 @@ def save_tiny_decoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> 
         LlamaModel(config).save_pretrained(base)
         modules: list[Any] = [Transformer(str(base)), Pooling(32, pooling_mode=pooling)]
         SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
+    return folder
+
+
+def save_tiny_static(
+    folder: Path,
+    *,
+    dim: int = 16,
+    dtype: str = "float32",
+    rows: int | None = None,
+    reduced: bool = False,
+    seed: int = 0,
+    **config: Any,
+) -> Path:
+    """A Model2Vec folder with random vectors; ``reduced`` to a third of them with a mapping and weights."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    n_tokens = len(save_tokenizer(folder))
+    (folder / "vocab.txt").unlink()
+    random = np.random.default_rng(seed)
+    n_rows = rows if rows is not None else n_tokens // 3 if reduced else n_tokens
+    vectors = random.standard_normal((n_rows, dim)).astype(np.float32)
+    arrays = {"embeddings": (vectors * 40).astype(np.int8) if dtype == "int8" else vectors.astype(dtype)}
+    if reduced:
+        arrays["mapping"] = random.integers(0, n_rows, n_tokens)
+        arrays["weights"] = random.random(n_tokens, dtype=np.float32)
+    save_file(arrays, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", **config}), encoding="utf-8")
+    return folder
+
+
+def save_tiny_static_embedding(
+    folder: Path,
+    *,
+    dim: int = 16,
+    after: tuple[Any, ...] = (),
+    truncation: dict[str, Any] | None = None,
+    prompts: dict[str, str] | None = None,
+    seed: int = 0,
+) -> Path:
+    """A sentence-transformers folder with a random StaticEmbedding, and the modules ``after`` it."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    base = folder.parent / f"{folder.name}-base"
+    base.mkdir(parents=True)
+    save_tokenizer(base)
+    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+    if truncation is not None:
+        tokenizer.enable_truncation(**truncation)
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.randn(tokenizer.get_vocab_size(), dim, generator=generator)
+    modules = [StaticEmbedding(tokenizer, embedding_weights=weights), *after]
+    model = SentenceTransformer(modules=modules, prompts=prompts, device="cpu")
+    model.save(str(folder), create_model_card=False)
     return folder
 
 

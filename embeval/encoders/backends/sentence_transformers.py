@@ -10,7 +10,7 @@ transformer computes in float32, whatever the dtype of the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,26 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from embeval.core.protocols import Encoder, EncoderInfo
-from embeval.core.specs import ModelSpec, Role, RuntimeOptions
-from embeval.encoders import locate, torch_checks
+from embeval.core.specs import Dtype, ModelSpec, Role, RuntimeOptions
+from embeval.encoders import locate, tokens, torch_checks, torch_runtime
 from embeval.encoders.batching import Lengths, Rows
 from embeval.encoders.encoder import BatchedEncoder, check_dim, declared_prompts
 from embeval.encoders.locate import Located
+from embeval.encoders.tokens import Tokens, limit_of
 from embeval.encoders.torch_runtime import choose_device, device_name, quiet_libraries
 from embeval.errors import ConfigError, ModelError
-
-CPU_BATCH_TOKENS = 2_048
-"""As fast as any of 512 … 16,384 for MiniLM in float32 on two cores (benchmarks/bench_encode.py), and frugal."""
-GPU_BATCH_TOKENS = 32_768
-TOKENIZE_AT_ONCE = 512
-"""Texts per call of the tokenizer: its Python lists are dropped after each, so memory doesn't grow with the corpus."""
-UNLIMITED = 1_000_000
-"""Tokenizers without a limit carry an enormous ``model_max_length``; above this it means "none"."""
 
 
 class _Backend:
     summary = "any model that sentence-transformers loads: hub name, local folder or 'demo'"
     options = ("trust_remote_code",)
+    dtypes: tuple[Dtype, ...] = ("float32", "bfloat16", "float16")
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         if unknown := sorted(set(spec.args) - set(self.options)):
@@ -46,6 +40,7 @@ class _Backend:
             )
         if not isinstance(remote := spec.args.get("trust_remote_code", False), bool):
             raise ConfigError(f"Model {spec.name!r}: trust_remote_code must be true or false, not {remote!r}.")
+        torch_runtime.refuse_int8(spec)
         return locate.locate(spec, verify=verify)
 
     def load(self, located: Located, runtime: RuntimeOptions) -> Encoder:
@@ -53,21 +48,6 @@ class _Backend:
 
 
 BACKEND = _Backend()
-
-
-@dataclass(frozen=True)
-class _Tokens:
-    """Token ids of all texts end to end; text i is ``ids[start[i] : start[i] + lengths[i]]``."""
-
-    ids: npt.NDArray[np.int32]
-    types: npt.NDArray[np.int32] | None
-    start: Lengths
-    lengths: Lengths
-    lost: Lengths | None
-    unknown: Lengths | None
-
-    def key(self, row: int) -> bytes:
-        return self.ids[self.start[row] : self.start[row] + self.lengths[row]].tobytes()
 
 
 @dataclass(frozen=True)
@@ -93,8 +73,7 @@ class _SentenceTransformers:
         spec = located.spec
         locate.refuse_pickled_weights(located.folder)
         device = choose_device(runtime.device)
-        if runtime.num_threads is not None:
-            torch.set_num_threads(runtime.num_threads)
+        torch_runtime.set_threads(runtime)
         self._torch, self._name = torch, spec.name
         self._model, remarks = _load(located, device)
         self._device = device
@@ -105,19 +84,23 @@ class _SentenceTransformers:
         full = self._model.get_embedding_dimension()
         if full is None:
             full = self._model.encode(["a"]).shape[1]
+        n_parameters = sum(parameter.numel() for parameter in self._model.parameters())
         if self._fast:
             self._pool_ourselves()
-        on_cpu = device == "cpu"
+            first = self._model[0]
+            first.model = torch_runtime.made_fast(first.model, spec, runtime, device)
+        elif runtime.compile:
+            remarks.append("compile was asked for, but models of this kind are not compiled.")
         self.info = EncoderInfo(
             dim=check_dim(spec, int(full)),
-            max_seq_length=_limit(self._model.max_seq_length),
+            max_seq_length=limit_of(self._model.max_seq_length),
             similarity=spec.similarity or self._model.similarity_fn_name,
             prompts=declared_prompts(self._model.prompts),
             pooling=_pooling_name(self._model),
-            n_parameters=sum(parameter.numel() for parameter in self._model.parameters()),
+            n_parameters=n_parameters,
             device=device_name(device),
-            num_threads=torch.get_num_threads() if on_cpu else None,
-            batch_tokens=runtime.batch_tokens or (CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS),
+            num_threads=torch.get_num_threads() if device == "cpu" else None,
+            batch_tokens=torch_runtime.batch_tokens(spec, runtime, device),
             extra={"remote_code": "trusted"} if spec.args.get("trust_remote_code") else {},
             remarks=tuple(remarks),
         )
@@ -160,24 +143,20 @@ class _SentenceTransformers:
             modes = [second.pooling_mode] if isinstance(second.pooling_mode, str) else second.pooling_mode
             self._model[1] = Pooled(modes)
 
-    def _limit_length(self, spec: ModelSpec) -> Iterator[str]:
-        """Keeps texts within what the model has positions for; longer ones would make it fail, or worse."""
+    def _limit_length(self, spec: ModelSpec) -> list[str]:
+        """Keeps texts within what the model has positions for; gives remarks."""
         if not self._fast:
-            return
-        tokenizer = self._model.tokenizer
-        limit = self._positions = torch_checks.position_limit(self._model[0])
-        fewest = tokenizer.num_special_tokens_to_add(pair=False) + 1
-        asked = spec.max_seq_length
-        if asked is not None and (asked < fewest or (limit is not None and asked > limit)):
-            most = f" to {limit}" if limit is not None else " on"
-            raise ModelError(f"Model {spec.name!r} takes {fewest}{most} tokens, so max_seq_length can't be {asked}.")
-        declared = _limit(self._model.max_seq_length)
-        if limit is not None and (declared is None or declared > limit):
+            return []
+        positions = torch_checks.position_limit(self._model[0])
+        self.left = tokens.pads_left(self._model.tokenizer, positions)
+        limit, remarks = tokens.choose_limit(
+            self._model.tokenizer, asked=spec.max_seq_length, positions=positions, name=spec.name
+        )
+        if limit is not None:
             self._model.max_seq_length = limit
-            if declared is not None:
-                yield f"The model declares {declared} tokens but has positions for {limit}: cut to {limit}."
+        return remarks
 
-    def prepare(self, texts: Sequence[str], *, prompt: str, role: Role) -> _Tokens | _Texts:
+    def prepare(self, texts: Sequence[str], *, prompt: str, role: Role) -> Tokens | _Texts:
         if self._fast and not (prompt and self._pooling_leaves_out_prompt()):
             return self._tokenize([prompt + text for text in texts] if prompt else texts, role)
         lengths = np.array([len(text) // 4 + 1 for text in texts], dtype=np.int64)
@@ -188,104 +167,39 @@ class _SentenceTransformers:
     def _pooling_leaves_out_prompt(self) -> bool:
         return any(getattr(module, "include_prompt", True) is False for module in self._model)
 
-    def _tokenize(self, texts: Sequence[str], role: Role) -> _Tokens:
-        tokenizer = self._model.tokenizer
-        first = self._model[0]
+    def _tokenize(self, texts: Sequence[str], role: Role) -> Tokens:
+        tokenizer, first = self._model.tokenizer, self._model[0]
         own = {Role.QUERY: first.query_length, Role.DOCUMENT: first.document_length}.get(role)
-        limit = _limit(own if own is not None else tokenizer.model_max_length)
-        ids: list[npt.NDArray[np.int32]] = []
-        types: list[npt.NDArray[np.int32]] = []
-        lost: list[int] = []
-        unknown: list[int] = []
-        special = tokenizer.num_special_tokens_to_add(pair=False)
-        # Some tokenizers say "unknown" with a token that has another use; then nothing can be told from it.
-        others = (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.cls_token_id)
-        unknown_id = tokenizer.unk_token_id if tokenizer.unk_token_id not in others else None
-        for start in range(0, len(texts), TOKENIZE_AT_ONCE):
-            block = list(texts[start : start + TOKENIZE_AT_ONCE])
-            encoded = tokenizer(
-                block,
-                truncation="longest_first" if limit is not None else False,
-                max_length=limit,
-                return_overflowing_tokens=limit is not None,
-                padding=False,
-                verbose=False,
-            )
-            owner = encoded.get("overflow_to_sample_mapping", range(len(block)))
-            cut = [0] * len(block)
-            seen = -1
-            for row, text in enumerate(owner):
-                if text != seen:  # the first row of a text is what the model sees, the rest was cut off
-                    seen = text
-                    ids.append(np.array(encoded["input_ids"][row], dtype=np.int32))
-                    unknown.append(int((ids[-1] == unknown_id).sum()) if unknown_id is not None else 0)
-                    if "token_type_ids" in encoded:
-                        types.append(np.array(encoded["token_type_ids"][row], dtype=np.int32))
-                else:
-                    cut[text] += len(encoded["input_ids"][row]) - special
-            lost += cut
-        lengths = np.array([len(row) for row in ids], dtype=np.int64)
-        return _Tokens(
-            ids=np.concatenate(ids) if ids else np.zeros(0, dtype=np.int32),
-            types=np.concatenate(types) if types else None,
-            start=np.cumsum(lengths) - lengths,
-            lengths=lengths,
-            lost=np.array(lost, dtype=np.int64),
-            unknown=np.array(unknown, dtype=np.int64) if unknown_id is not None else None,
-        )
+        limit = own if own is not None else tokenizer.model_max_length
+        fewest = tokenizer.num_special_tokens_to_add(pair=False) + 1
+        return tokens.tokenize(tokenizer, texts, tokens.declared_limit(limit, fewest=fewest, name=self._name))
 
-    def forward(self, prepared: _Tokens | _Texts, rows: Rows) -> npt.NDArray[np.float32]:
-        torch = self._torch
-        with torch.inference_mode():
-            output = self._run(prepared, rows)
+    def forward(self, prepared: Tokens | _Texts, rows: Rows) -> npt.NDArray[np.float32]:
+        longest = int(prepared.lengths[rows].max())
+        with (
+            self._torch.inference_mode(),
+            quiet_libraries(),
+            torch_runtime.failures_told(self._name, len(rows), longest),
+        ):
+            output = self._features(prepared, rows)
             vectors: npt.NDArray[np.float32] = output["sentence_embedding"].float().cpu().numpy()
         return vectors
 
-    def _run(self, prepared: _Tokens | _Texts, rows: Rows) -> Any:
+    def _features(self, prepared: Tokens | _Texts, rows: Rows) -> Any:
         """The features of a batch, ``sentence_embedding`` among them."""
-        try:
-            with quiet_libraries():
-                if isinstance(prepared, _Tokens):
-                    return self._model(self._pad(prepared, rows))
-                route = {} if prepared.task is None else {"task": prepared.task}
-                texts = [prepared.texts[row] for row in rows]
-                inputs = self._model.preprocess(texts, prompt=prepared.prompt or None, **route)
-                return self._model(_to(inputs, self._device), **route)
-        except self._torch.OutOfMemoryError as error:  # of a GPU; told like that of the machine
-            raise MemoryError(str(error)) from error
-        except (RuntimeError, IndexError, ValueError, TypeError, KeyError) as error:  # whatever a model's code does
-            reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-            raise ModelError(
-                f"Model {self._name!r} fails on a batch of {len(rows)} texts of up to "
-                f"{int(prepared.lengths[rows].max())} tokens.\n{type(error).__name__}: {reason[:300]}"
-            ) from error
-
-    def _pad(self, tokens: _Tokens, rows: Rows) -> dict[str, Any]:
-        tokenizer = self._model.tokenizer
-        width = int(tokens.lengths[rows].max())
-        ids = np.full((len(rows), width), tokenizer.pad_token_id or 0, dtype=np.int64)
-        mask = np.zeros((len(rows), width), dtype=np.int64)
-        types = np.full((len(rows), width), tokenizer.pad_token_type_id, dtype=np.int64)
-        # Positions are counted from the left end: padding there would move a text by as much as its batch is wide.
-        left = tokenizer.padding_side == "left" and self._positions is None
-        for place, row in enumerate(rows):
-            length, start = int(tokens.lengths[row]), int(tokens.start[row])
-            where = slice(width - length, width) if left else slice(0, length)
-            ids[place, where] = tokens.ids[start : start + length]
-            mask[place, where] = 1
-            if tokens.types is not None:
-                types[place, where] = tokens.types[start : start + length]
-        features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
-        if tokens.types is not None:
-            features["token_type_ids"] = types
-        tensors = {name: self._torch.from_numpy(array).to(self._device) for name, array in features.items()}
-        return {**tensors, "modality": "text"}
+        if isinstance(prepared, Tokens):
+            tokenizer = self._model.tokenizer
+            inputs = tokens.pad(tokenizer, prepared, rows, left=self.left)
+            on_device = {name: self._torch.from_numpy(array).to(self._device) for name, array in inputs.items()}
+            return self._model({**on_device, "modality": "text"})
+        route = {} if prepared.task is None else {"task": prepared.task}
+        texts = [prepared.texts[row] for row in rows]
+        features = self._model.preprocess(texts, prompt=prepared.prompt or None, **route)
+        return self._model(_to(features, self._device), **route)
 
 
 def _load(located: Located, device: str) -> tuple[Any, list[str]]:
     """The model, and what its user should know of how it was loaded."""
-    import torch
-
     with quiet_libraries(), torch_checks.recorded_loads() as loads:
         from sentence_transformers import SentenceTransformer
 
@@ -296,17 +210,19 @@ def _load(located: Located, device: str) -> tuple[Any, list[str]]:
                 device=device,
                 trust_remote_code=bool(spec.args.get("trust_remote_code", False)),
                 local_files_only=True,
-                model_kwargs={"dtype": getattr(torch, spec.dtype), "use_safetensors": True},
+                model_kwargs={"dtype": torch_runtime.torch_dtype(spec), "use_safetensors": True},
             )
         except MemoryError:
             raise
         except Exception as error:  # the libraries below raise whatever they like for a broken folder
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             reason = " ".join(lines[:2]) or "no reason given"
+            hint = "Perhaps a file of it is missing, or belongs to another version of the library."
+            if "model2vec" in reason:  # libraries without it call it an unknown architecture
+                hint = "A Model2Vec folder is run by the backend 'static': put static: before its name."
             raise ModelError(
                 f"Model {spec.name!r} can't be loaded with sentence-transformers.\n"
-                f"{type(error).__name__}: {reason[:300]}\n"
-                "Perhaps a file of it is missing, or belongs to another version of the library."
+                f"{type(error).__name__}: {reason[:300]}\n{hint}"
             ) from error
     pools_tokens = any(hasattr(module, "pooling_mode") for module in model)
     remarks = torch_checks.refuse_missing_weights(loads, spec.name, pools_tokens=pools_tokens)
@@ -348,10 +264,6 @@ def _widen(torch: Any, features: Any) -> Any:
 
 def _to(features: dict[str, Any], device: str) -> dict[str, Any]:
     return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
-
-
-def _limit(value: Any) -> int | None:
-    return None if value is None or value > UNLIMITED else int(value)
 
 
 def _pooling_name(model: Any) -> str | None:

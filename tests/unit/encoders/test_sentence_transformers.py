@@ -304,3 +304,22 @@ def test_pickled_weights_are_refused(tmp_path: Path, tiny_model: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(ModelError, match=r"pytorch_model\.bin and no safetensors beside it"):
         encoder(folder)
+
+
+@pytest.mark.parametrize("limit", [0, -3, "16"])
+def test_a_declared_limit_that_leaves_nothing_is_refused(tmp_path: Path, limit: object) -> None:
+    """All texts would be their special tokens, and equal."""
+    folder = save_tiny_model(tmp_path / "model")
+    edit_json(folder / "sentence_bert_config.json", max_seq_length=limit)
+    with pytest.raises(ModelError, match="a whole number from 3 belongs"):
+        encoder(folder)
+
+
+def test_a_model2vec_folder_is_sent_to_its_backend(tmp_path: Path, tiny_model: Path) -> None:
+    """What no library here calls an architecture has a backend of its own, and the message names it."""
+    import shutil
+
+    folder = shutil.copytree(tiny_model, tmp_path / "static")
+    edit_json(folder / "config.json", model_type="model2vec")
+    with pytest.raises(ModelError, match="put static: before its name"):
+        encoder(folder)
