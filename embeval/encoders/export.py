@@ -1,0 +1,291 @@
+"""A model as ONNX graphs in a folder, with everything that a reader needs to use them as the model says.
+
+The folder has what sentence-transformers expects of one with ``backend="onnx"``: ``modules.json``, the configurations
+of its modules, the tokenizer, ``config.json`` and ``onnx/model.onnx`` with the inputs ``input_ids``,
+``attention_mask`` (and ``token_type_ids`` where the model has them) and the output ``last_hidden_state``. Batch and
+length are free. Pooling and what follows stay outside of the graph, so that they can't differ from what the files say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from embeval.core.specs import ModelSpec
+from embeval.encoders import locate, modules, tokens, torch_checks
+from embeval.encoders.backends.onnx import EXPORT_FILE, load_tokenizer, position_limit
+from embeval.encoders.backends.transformers import load_checkpoint
+from embeval.encoders.locate import Located
+from embeval.encoders.torch_runtime import quiet_libraries
+from embeval.errors import ConfigError, ModelError
+
+Precision = Literal["fp32", "fp16", "int8", "int8-static"]
+FILES: dict[Precision, str] = {
+    "fp32": "model.onnx",
+    "fp16": "model_fp16.onnx",
+    "int8": "model_int8.onnx",
+    "int8-static": "model_int8_static.onnx",
+}
+"""Precision -> file below ``onnx/``."""
+EXPORTED = ("sentence_transformers", "transformers")
+"""Backends whose models can be exported."""
+QUANTIZED = ["MatMul", "Gemm"]
+"""Where nearly all the time goes, and with the embeddings, nearly all the bytes."""
+CALIBRATION_BATCH = 8
+
+
+def write_folder(located: Located, out: Path) -> Path:
+    """Writes the model in float32 and all that belongs to it to ``out``; gives the graph's file.
+
+    Raises ``ConfigError`` for settings that an export can't carry, ``ModelError`` for a model that can't be exported.
+    """
+    _refuse_settings(located)
+    assert located.folder is not None
+    stack = modules.read(located.folder, located.spec)
+    locate.refuse_pickled_weights(located.folder)
+    model, tokenizer, _ = load_checkpoint(stack.transformer, located.spec)
+    _copy(located.folder, out)
+    if not (located.folder / "modules.json").is_file():
+        _write_modules(out, located.spec, dim=model.config.hidden_size)
+    below = out / stack.transformer.relative_to(located.folder)
+    with quiet_libraries():
+        tokenizer.save_pretrained(below)
+    graph = below / "onnx" / FILES["fp32"]
+    graph.parent.mkdir(parents=True, exist_ok=True)
+    _export(model, tokenizer, graph, located.spec.name)
+    about = {
+        "model": located.spec.name,
+        "revision": located.spec.revision,
+        "positions": torch_checks.position_limit(model),
+    }
+    (below / EXPORT_FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    return graph
+
+
+def to_float16(graph: Path) -> Path:
+    """The graph with weights and sums in float16; inputs and output keep their types."""
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    with _quiet():
+        half = convert_float_to_float16(onnx.load(graph), keep_io_types=True)
+    onnx.save(half, file := graph.with_name(FILES["fp16"]))
+    return file
+
+
+def to_int8(graph: Path) -> Path:
+    """The graph with int8 weights (a scale per channel); activations are scaled batch by batch."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    file = graph.with_name(FILES["int8"])
+    with _preprocessed(graph) as ready, _quiet():
+        quantize_dynamic(
+            ready,
+            file,
+            op_types_to_quantize=[*QUANTIZED, "Gather"],
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+        )
+    return file
+
+
+def to_static_int8(graph: Path, folder: Path, texts: Sequence[str]) -> Path:
+    """The same with scales of activations fixed beforehand, on the texts: a vector then hangs on its text alone."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+    if not texts:
+        raise ConfigError("int8-static needs texts to calibrate on.")
+    batches = list(_calibration(folder, texts))
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._left = iter(batches)
+
+        def get_next(self) -> Any:
+            return next(self._left, None)
+
+    file = graph.with_name(FILES["int8-static"])
+    with _preprocessed(graph) as ready, _quiet():
+        quantize_static(
+            ready,
+            file,
+            Reader(),
+            quant_format=QuantFormat.QDQ,
+            op_types_to_quantize=QUANTIZED,
+            per_channel=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+        )
+    return file
+
+
+def _refuse_settings(located: Located) -> None:
+    spec = located.spec
+    if spec.backend not in EXPORTED:
+        raise ConfigError(
+            f"Model {spec.name!r} of the backend {spec.backend!r} can't be exported; "
+            f"models of {' and '.join(EXPORTED)} can."
+        )
+    changed = {
+        "dtype": spec.dtype != "float32",
+        "truncate_dim": spec.truncate_dim is not None,
+        "max_seq_length": spec.max_seq_length is not None,
+        "normalize": spec.normalize is not None,
+        "quantize": spec.quantize is not None,
+        "prompts": bool(spec.prompts),
+        "prompting": spec.prompting != "auto",
+        "similarity": spec.similarity is not None,
+        "append_eos": bool(spec.args.get("append_eos")),
+    }
+    if given := [name for name, is_changed in changed.items() if is_changed]:
+        raise ConfigError(
+            f"Model {spec.name!r}: {given[0]} is no part of an export. Export the model as it is, and give the setting "
+            "where the export is used: -m onnx:FOLDER,…"
+        )
+    if spec.pooling is not None and spec.backend != "transformers":
+        raise ConfigError(
+            f"Model {spec.name!r}: an export keeps the pooling that the model declares. For a bare checkpoint say "
+            f"transformers:{spec.name},pooling={spec.pooling}."
+        )
+    if spec.backend == "transformers" and located.folder is not None and (located.folder / "modules.json").is_file():
+        raise ConfigError(
+            f"Model {spec.name!r} says itself how it pools (modules.json), and an export keeps that. "
+            "Export it with the backend sentence_transformers."
+        )
+
+
+def _copy(source: Path, out: Path) -> None:
+    """All files of the model but the transformer's weights."""
+    names = sorted(locate.relevant_files(source))
+    weights = locate.torch_weights(source, names)
+    for name in names:
+        if name in weights:
+            continue
+        target = out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, target)
+
+
+def _write_modules(out: Path, spec: ModelSpec, *, dim: int) -> None:
+    """What a bare checkpoint doesn't say: the pooling that the spec does."""
+    mode = {"mean_sqrt_len": "mean_sqrt_len_tokens"}.get(str(spec.pooling), spec.pooling)
+    listed = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    ]
+    (out / "1_Pooling").mkdir(exist_ok=True)
+    for name, content in (
+        ("modules.json", listed),
+        ("1_Pooling/config.json", {"word_embedding_dimension": dim, "pooling_mode": mode}),
+    ):
+        (out / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _export(model: Any, tokenizer: Any, file: Path, name: str) -> None:
+    import inspect
+
+    import torch
+
+    takes = inspect.signature(model.forward).parameters
+    inputs = [each for each in ("input_ids", "attention_mask", "token_type_ids") if each in takes]
+    if "token_type_ids" not in tokenizer.model_input_names:
+        inputs = [each for each in inputs if each != "token_type_ids"]
+
+    class Graph(torch.nn.Module):
+        """The model with its inputs by place and one output."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *given: torch.Tensor) -> torch.Tensor:
+            """[B, T, D]."""
+            hidden: torch.Tensor = self.model(**dict(zip(inputs, given, strict=True))).last_hidden_state
+            return hidden
+
+    # The exporter writes torch's fused attention out with a guard against rows of padding alone, three passes over all
+    # scores; the plain one masks with the smallest number, which needs none.
+    with contextlib.suppress(ValueError, AttributeError, NotImplementedError):
+        model.set_attn_implementation("eager")
+    # Two rows of which one is padded: a mask of ones alone would be taken for one that is never needed.
+    encoded = tokenizer(["a b c d e f", "a"], padding=True, return_tensors="pt")
+    examples = tuple(encoded[each] for each in inputs)
+    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    try:
+        with _quiet(), torch.inference_mode():
+            program = torch.onnx.export(
+                Graph().eval(),
+                examples,
+                dynamo=True,
+                dynamic_shapes={"given": tuple(free for _ in inputs)},
+                input_names=inputs,
+                output_names=["last_hidden_state"],
+                verbose=False,
+            )
+            assert program is not None
+            program.save(file)
+    except (MemoryError, OSError):  # of the machine and not of the model, such as a full disk
+        raise
+    except Exception as error:  # the exporter raises what the model's code makes of it
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ModelError(f"Model {name!r} can't be exported by torch's exporter.\n{reason[:300]}") from error
+
+
+@contextlib.contextmanager
+def _preprocessed(graph: Path) -> Iterator[Path]:
+    """The graph with shapes inferred, as the quantiser wants it; gone afterwards."""
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    ready = graph.with_name("preprocessed.onnx")
+    try:
+        with _quiet():
+            quant_pre_process(graph, ready, skip_symbolic_shape=True)
+        yield ready
+    finally:
+        ready.unlink(missing_ok=True)
+
+
+def _calibration(folder: Path, texts: Sequence[str]) -> Iterator[dict[str, npt.NDArray[np.int64]]]:
+    """The inputs of the graph for the texts, cut and padded as the backend does it."""
+    import onnxruntime
+
+    spec = ModelSpec(name=str(folder), backend="onnx")
+    stack = modules.read(folder, spec)
+    tokenizer = load_tokenizer(stack.transformer, spec)
+    if stack.max_seq_length is not None:
+        tokenizer.model_max_length = stack.max_seq_length
+    positions = position_limit(stack.transformer)
+    limit, _ = tokens.choose_limit(tokenizer, asked=None, positions=positions, name=spec.name)
+    session = onnxruntime.InferenceSession(
+        stack.transformer / "onnx" / FILES["fp32"], providers=["CPUExecutionProvider"]
+    )
+    wanted = [each.name for each in session.get_inputs()]
+    prepared = tokens.tokenize(tokenizer, texts, limit)
+    for start in range(0, len(texts), CALIBRATION_BATCH):
+        rows = np.arange(start, min(start + CALIBRATION_BATCH, len(texts)), dtype=np.intp)
+        padded = tokens.pad(tokenizer, prepared, rows, left=tokens.pads_left(tokenizer, positions))
+        yield {name: padded[name] for name in wanted}
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Exporters print and log their progress."""
+    import io
+    import logging
+
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
