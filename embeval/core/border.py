@@ -8,6 +8,7 @@ border carries ``__pydantic_config__ = BORDER`` and a docstring under each field
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -142,6 +143,7 @@ def _not_json(value: Any, path: KeyPath) -> Iterable[Problem]:
 
 TYPE_TAGS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "none": "null"}
 """What pydantic appends to the place of an error in a union, and the word for it."""
+_LITERAL = re.compile(r"literal\[(.+)\]")
 
 
 def _problems(errors: Iterable[Any], whole: Mapping[str, Any]) -> Iterable[Problem]:
@@ -158,13 +160,20 @@ def _problems(errors: Iterable[Any], whole: Mapping[str, Any]) -> Iterable[Probl
             field, _, rest = text.partition(" ")
             named = field in keys_at(whole, path)
             yield Problem((*path, field), rest) if named else Problem(path, text)
-        elif path and path[-1] in TYPE_TAGS:
-            unions.setdefault(path[:-1], []).append(TYPE_TAGS[str(path[-1])])
+        elif path and (word := _type_word(path[-1])):
+            unions.setdefault(path[:-1], []).append(word)
             inputs[path[:-1]] = error["input"]
         else:
             yield Problem(path, f"{error['msg']}, not {_shown(error['input'])}")
     for path, words in unions.items():  # one problem for all the types that a value could have had
         yield Problem(path, f"must be {', '.join(words[:-1])} or {words[-1]}, not {_shown(inputs[path])}")
+
+
+def _type_word(tag: str | int) -> str | None:
+    """The word for what pydantic appends; ``literal['auto','none']`` are these words themselves."""
+    if isinstance(tag, str) and (found := _LITERAL.fullmatch(tag)):
+        return found[1].replace(",", ", ")
+    return TYPE_TAGS.get(str(tag))
 
 
 def _shown(value: Any) -> str:

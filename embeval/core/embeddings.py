@@ -49,6 +49,19 @@ class TextCounts:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What it took to make embeddings; what came from the cache took none. Two add up."""
+
+    n_texts: int = 0
+    """Texts that went through the model, each distinct one once."""
+    n_tokens: int = 0
+    """Their tokens, padding not counted."""
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.n_texts + other.n_texts, self.n_tokens + other.n_tokens)
+
+
+@dataclass(frozen=True)
 class Embeddings:
     """One vector per text. Always finite: building one from NaN or Inf raises ``InvalidEmbeddingsError``."""
 
@@ -65,6 +78,8 @@ class Embeddings:
     truncated: Mapping[int, bytes] | None = field(default_factory=dict)
     """Row -> digest of the tokens that were kept, for each text that lost tokens; equal digests mean that
     different texts look the same to the model. None where the model doesn't tell."""
+    work: Work = field(default_factory=Work)
+    """What it took to make them."""
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 2 or self.vectors.dtype != np.float32:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embeval.core import strict_json
-from embeval.core.embeddings import Embeddings, Vectors
+from embeval.core.embeddings import Embeddings, Vectors, Work
 from embeval.core.ir import FloatRows, Run
 from embeval.core.progress import Progress
 from embeval.core.records import Column, ItemRecords
@@ -170,8 +170,8 @@ class Collected:
     """The prompt used for each role."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """Wall seconds of each phase."""
-    n_encoded: int = 0
-    """Distinct texts that went through the model."""
+    work: Work = field(default_factory=Work)
+    """What went through the model; what came from the cache did not."""
 
 
 @runtime_checkable

@@ -87,10 +87,12 @@ class Timings:
     """Largest resident memory of the process so far, MiB."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """Wall seconds of each phase: ``load_data``, ``encode``, ``search``, ``score``."""
+    texts_encoded: int | None = None
+    """Distinct texts that went through the model; what came from the cache did not."""
     texts_per_s: float | None = None
-    """Distinct texts encoded per second."""
+    """Of these, per second; null where there were none."""
     tokens_per_s: float | None = None
-    """Tokens encoded per second, padding not counted."""
+    """Their tokens per second, padding not counted."""
 
 
 @dataclass(frozen=True, kw_only=True)

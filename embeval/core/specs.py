@@ -12,7 +12,9 @@ from typing import Literal
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 
-Dtype = Literal["float32", "bfloat16", "float16"]
+Dtype = Literal["float32", "bfloat16", "float16", "int8"]
+Quantization = Literal["int8", "binary"]
+Prompting = Literal["auto", "none", "swap"]
 PoolingName = Literal["cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len"]
 SimilarityName = Literal["cosine", "dot", "euclidean", "manhattan"]
 Scalar = str | int | float | bool | None
@@ -20,6 +22,8 @@ Scalar = str | int | float | bool | None
 MAX_THREADS = 1024
 """More are a typing mistake, and would take a machine down."""
 
+_LATER_FIELDS = {"prompting": "auto", "quantize": None, "rescore": None}
+"""Fields that came after results were stored: at their defaults they don't count, so that these stay what they are."""
 _ANY_MODEL = re.compile(r"model|checkpoint[-_]?\d*|final|best|last|output|export|main|\d+", re.IGNORECASE)
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
@@ -64,15 +68,28 @@ class ModelSpec:
     truncate_dim: int | None = None
     """First dimensions kept (Matryoshka); re-normalised if the full vector was."""
     dtype: Dtype = "float32"
-    """Number format inside the model. Everything after the model is float32 or better."""
+    """Number format inside the model; int8 needs an exported model. Everything after the model is float32 or
+    better."""
     similarity: SimilarityName | None = None
     """How two vectors are compared; null: as the model declares, else cosine."""
     args: Mapping[str, Scalar] = field(default_factory=dict)
     """Options of the backend, such as ``trust_remote_code: true`` or ``dim: 512``."""
+    prompting: Prompting = "auto"
+    """``none``: no prompt for anything; ``swap``: queries get the prompt of documents and documents that of queries.
+    To see what prompts are worth."""
+    quantize: Quantization | None = None
+    """What vectors are stored as: ``int8`` (one scale per vector) or ``binary`` (the sign of each dimension)."""
+    rescore: int | None = None
+    """With quantize: so many candidates per wanted hit are found with quantised queries, and ranked by the query's
+    own float32 vector; null: the quantised ranking stands."""
 
     def __post_init__(self) -> None:
         if not str(self.name).strip():
             raise ValueError("name must not be empty")
+        if self.rescore is not None and self.quantize is None:
+            raise ValueError("rescore needs quantize: without it nothing is lost that could be won back")
+        if self.rescore is not None and not 1 <= self.rescore <= 1000:
+            raise ValueError(f"rescore must be from 1 to 1000 candidates per hit, not {self.rescore}")
 
     @property
     def digest(self) -> str:
@@ -80,6 +97,9 @@ class ModelSpec:
         fields = dataclasses.asdict(self)
         if self.revision is not None and self.revision.startswith("sha256:"):
             del fields["name"]
+        for name, default in _LATER_FIELDS.items():
+            if fields[name] == default:
+                del fields[name]
         return strict_json.digest(fields)
 
     @property
@@ -101,6 +121,10 @@ class ModelSpec:
             parts.append("normalised" if self.normalize else "not normalised")
         if self.prompts:
             parts.append("own prompts")
+        if self.prompting != "auto":
+            parts.append({"none": "no prompts", "swap": "swapped prompts"}[self.prompting])
+        if self.quantize is not None:
+            parts.append(f"{self.quantize} vectors" + (f" rescored x{self.rescore}" if self.rescore else ""))
         parts.extend(f"{key}={value}" for key, value in sorted(self.args.items()))
         return parts[0] if len(parts) == 1 else f"{parts[0]} ({', '.join(parts[1:])})"
 
@@ -113,17 +137,26 @@ class RuntimeOptions:
 
     device: str = "auto"
     """``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``. Asking for a device that is not there is an error."""
-    batch_tokens: int | None = None
-    """Padded tokens per batch; null: the default of the device."""
+    batch_tokens: int | Literal["auto"] | None = None
+    """Padded tokens per batch; ``auto``: measured once on this machine; null: the default of a CPU, and ``auto`` on
+    a GPU."""
     num_threads: int | None = None
     """CPU threads of the model; null: as torch chooses."""
+    compile: bool = False
+    """Whether the model goes through torch.compile first: slow to start, then faster."""
+    cache: bool = True
+    """Whether vectors are kept on this machine and found again."""
+
+    def budget_or(self, default: int) -> int:
+        """The padded tokens per batch that were asked for as a number, else the default."""
+        return self.batch_tokens if isinstance(self.batch_tokens, int) else default
 
     def __post_init__(self) -> None:
         if not _DEVICE.fullmatch(self.device):
             raise ValueError(f"device must be auto, cpu, mps, cuda or cuda:0 and so on, not {self.device!r}")
         for name in ("batch_tokens", "num_threads"):
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if isinstance(value, int) and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
         if self.num_threads is not None and self.num_threads > MAX_THREADS:
             raise ValueError(f"num_threads must be at most {MAX_THREADS}, not {self.num_threads}")

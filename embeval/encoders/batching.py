@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.intp]
 Lengths = npt.NDArray[np.int64]
+
+SMALLEST, LARGEST = 1_024, 1_048_576
+"""Budgets between which the best is looked for, doubling."""
+WORTH = 1.03
+"""How much faster twice the budget must be to be worth its memory."""
 
 
 def plan(lengths: Lengths, budget: int) -> list[Rows]:
@@ -42,10 +47,18 @@ def unique(texts: Sequence[str]) -> tuple[list[str], Rows]:
     return list(place), inverse
 
 
-def first_of_equals(keys: Sequence[bytes]) -> tuple[Rows, Rows]:
-    """(row of the first of each group of equal keys [m], which of these m each row belongs to [n])."""
-    place: dict[bytes, int] = {}
-    inverse = np.fromiter((place.setdefault(key, len(place)) for key in keys), dtype=np.intp, count=len(keys))
-    first = np.empty(len(place), dtype=np.intp)
-    first[inverse[::-1]] = np.arange(len(keys) - 1, -1, -1)  # backwards: the smallest row of a group is written last
-    return first, inverse
+def grown(speed: Callable[[int], float], *, smallest: int = SMALLEST, largest: int = LARGEST) -> int:
+    """The budget that twice as much is no longer faster than, or no longer fits.
+
+    ``speed`` gives tokens per second under a budget, and raises ``MemoryError`` where a batch doesn't fit.
+    """
+    budget, fastest = smallest, speed(smallest)
+    while budget * 2 <= largest:
+        try:
+            found = speed(budget * 2)
+        except MemoryError:
+            break
+        if found < fastest * WORTH:
+            break
+        budget, fastest = budget * 2, found
+    return budget

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from embeval.errors import ModelError
@@ -13,8 +14,8 @@ FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.py", "*.jinja")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def snapshot(name: str, revision: str | None) -> Path:
-    """The local folder of a model; its name is the commit.
+def snapshot(name: str, revision: str | None, *, graphs: Sequence[str] = ()) -> Path:
+    """The local folder of a model; its name is the commit. ``graphs`` are patterns of ONNX files, wanted with it.
 
     A branch or tag, and no revision at all, means the newest commit where the hub can be reached, else the one
     that was downloaded last. Raises ``ModelError``.
@@ -25,7 +26,7 @@ def snapshot(name: str, revision: str | None) -> Path:
     commit, no_hub = (revision, "") if revision and _COMMIT.fullmatch(revision) else _newest(name, revision)
     try:
         folder = Path(snapshot_download(name, revision=commit or revision, local_files_only=True))
-        if any(folder.rglob("*.safetensors")):
+        if any(any(folder.rglob(Path(pattern).name)) for pattern in graphs or ("*.safetensors",)):
             return folder
     except HFValidationError:
         raise ModelError(
@@ -35,13 +36,22 @@ def snapshot(name: str, revision: str | None) -> Path:
         pass  # not in the cache
     if not no_hub:
         try:
-            return Path(snapshot_download(name, revision=commit or revision, allow_patterns=list(FILES)))
+            return Path(snapshot_download(name, revision=commit or revision, allow_patterns=_patterns(graphs)))
         except Exception as error:  # which errors these are depends on the HTTP library that the hub client uses
             no_hub = _reason(error)
     raise ModelError(
         f"Model {name!r} is neither a folder here nor in the local hub cache, and it can't be downloaded ({no_hub}).\n"
         "Give a folder, or 'demo' for the model that comes with the extra 'demo'."
     )
+
+
+def _patterns(graphs: Sequence[str]) -> list[str]:
+    if not graphs:
+        return list(FILES)
+    names = [Path(pattern).name for pattern in graphs]
+    wanted = [f"{folder}{name}{end}" for name in names for folder in ("", "*/") for end in ("", "[._]data*")]
+    # The weights of torch are the largest files, and not needed; those of dense layers are in folders of their own.
+    return [*(pattern for pattern in FILES if pattern != "*.safetensors"), "*_Dense/*.safetensors", *wanted]
 
 
 def _newest(name: str, revision: str | None) -> tuple[str | None, str]:

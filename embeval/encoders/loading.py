@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import contextlib
+from typing import TYPE_CHECKING, Protocol
 
+from embeval.core import strict_json
 from embeval.core.protocols import Encoder
-from embeval.core.specs import ModelSpec, RuntimeOptions
+from embeval.core.specs import Dtype, ModelSpec, RuntimeOptions
 from embeval.encoders.locate import Located
 from embeval.errors import ConfigError
 from embeval.registry import Registry
+
+if TYPE_CHECKING:
+    from embeval.encoders.cache import VectorCache
+
+
+ENDPOINT = "endpoint"
+"""The device of a model that runs elsewhere: nothing is tried out there, since each token may cost money."""
 
 
 class BackendType(Protocol):
@@ -18,6 +27,8 @@ class BackendType(Protocol):
     """One line for listings."""
     options: tuple[str, ...]
     """Names that ``ModelSpec.args`` may have."""
+    dtypes: tuple[Dtype, ...]
+    """Number formats that it runs models in, float32 first; one alone is no choice."""
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         """The model with its revision, without loading it or importing anything heavy."""
@@ -43,6 +54,42 @@ def resolve(spec: ModelSpec, *, verify: bool = False) -> Located:
     return BACKENDS.get(spec.backend).resolve(spec, verify=verify)
 
 
-def load(located: Located, runtime: RuntimeOptions | None = None) -> Encoder:
-    """The encoder of a resolved model."""
-    return BACKENDS.get(located.spec.backend).load(located, runtime or RuntimeOptions())
+def load(located: Located, runtime: RuntimeOptions | None = None, cache: VectorCache | None = None) -> Encoder:
+    """The encoder of a resolved model.
+
+    With a cache, a model whose vectors are there is not even loaded: the encoder loads it when a text is missing.
+    """
+    from embeval.encoders import shelves
+    from embeval.encoders.encoder import BatchedEncoder
+
+    backend, options = BACKENDS.get(located.spec.backend), runtime or RuntimeOptions()
+    remote = located.spec.args.get("trust_remote_code") and located.folder is not None
+    if remote and located.folder is not None and shelves.code_elsewhere(located.folder):
+        cache = None  # that code may change, and the same key would find what the old one computed
+    key = shelves.note_key(located.spec, options) if cache is not None else ""
+
+    def load_now() -> shelves.Loaded:
+        encoder = backend.load(located, options)
+        assert isinstance(encoder, BatchedEncoder)
+        return encoder.backend
+
+    def remember(known: shelves.Known) -> None:
+        if cache is not None:
+            cache.put_note(key, strict_json.dumps(shelves.known_of(known)).encode())
+
+    if cache is not None and (note := cache.note(key)) is not None:
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # damaged on disk: loaded, and noted again
+            lazy = shelves.LazyBackend(strict_json.loads(note), load_now, remember)
+            return BatchedEncoder(located.spec, lazy, shelves=shelves.Shelves(cache, options))
+    encoder = backend.load(located, options)
+    if not isinstance(encoder, BatchedEncoder):
+        return encoder  # one that computes nothing
+    device = encoder.info.device
+    if (options.batch_tokens == "auto" and device != ENDPOINT) or (
+        options.batch_tokens is None and device.startswith("cuda")
+    ):
+        encoder = encoder.with_measured_budget()
+    if cache is None:
+        return encoder
+    remember(encoder)
+    return encoder.with_cache(shelves.Shelves(cache, options))

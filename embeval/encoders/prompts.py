@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from embeval.core.protocols import TaskRef
-from embeval.core.specs import Role
+from embeval.core.specs import Prompting, Role
 
 SYNONYMS: Mapping[Role, tuple[str, ...]] = {
     Role.QUERY: ("query",),
@@ -14,6 +14,8 @@ SYNONYMS: Mapping[Role, tuple[str, ...]] = {
     Role.TEXT: (),
 }
 """Names under which models declare the prompt of a role. Source: sentence-transformers 6.2 ``encode_document``."""
+SWAPPED: Mapping[Role, Role] = {Role.QUERY: Role.DOCUMENT, Role.DOCUMENT: Role.QUERY}
+"""The other side of a search."""
 
 
 class Prompt(NamedTuple):
@@ -35,6 +37,7 @@ def resolve(
     own: Mapping[str, str],
     declared: Mapping[str, str],
     default_name: str | None = None,
+    prompting: Prompting = "auto",
 ) -> Prompt:
     """The prompt for a role in a task. ``own`` (from the spec) wins over ``declared`` (by the model).
 
@@ -45,9 +48,14 @@ def resolve(
 
     Differs on purpose from sentence-transformers 6.2, which puts an empty "document" into every model and so never
     finds a declared "passage".
+
+    ``prompting`` ``none`` finds nothing, and ``swap`` looks for a query what is meant for a document, and the other
+    way round.
     """
+    if prompting == "none":
+        return NO_PROMPT
     names: list[str] = []
-    roles = SYNONYMS[role]
+    roles = SYNONYMS[SWAPPED.get(role, role) if prompting == "swap" else role]
     for scope in (task.name, task.type) if task is not None else ():
         names += [f"{scope}-{word}" for word in roles]
         names.append(scope)

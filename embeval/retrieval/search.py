@@ -30,7 +30,8 @@ class TopK:
     """Keeps the k best documents per query while chunks of the corpus come by.
 
     ``queries`` float32 [Q, d]; ``tie_keys`` int64 [N] for all documents of the corpus in the order in which they
-    will come (``core.ir.tie_keys``).
+    will come (``core.ir.tie_keys``). With ``rescored_by`` float32 [Q, d], the k are found by ``queries``, and then
+    scored and ranked by those: quantised queries find candidates, and what they lost is put right among these.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class TopK:
         similarity: SimilarityName,
         tie_keys: npt.NDArray[np.int64],
         index: str = "flat",
+        rescored_by: Vectors | None = None,
     ) -> None:
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
@@ -50,6 +52,10 @@ class TopK:
         self._keys = np.append(tie_keys, -1)  # the last one is for "no document"
         self._scores: FloatRows = np.full((len(queries), k), -np.inf, dtype=np.float32)
         self._positions = np.full((len(queries), k), -1, dtype=np.int64)
+        self._rescored_by = rescored_by
+        self._second: FloatRows = np.full(
+            (len(queries), k if rescored_by is not None else 0), -np.inf, dtype=np.float32
+        )
         self._seen = 0
         self._query_norm = _largest_norm(queries)
 
@@ -67,7 +73,7 @@ class TopK:
         scores = np.where(worth, np.float32(0.0), np.float32(-np.inf))
         rows, places = np.nonzero(worth)
         scores[rows, places] = self._score(rows, found.positions[rows, places], chunk)
-        self._merge(np.arange(len(self._queries)), scores, np.where(worth, found.positions + self._seen, -1))
+        self._merge(np.arange(len(self._queries)), scores, np.where(worth, found.positions + self._seen, -1), chunk)
         if fetched < len(chunk) and self._index_type.exact:
             # What the index left out scores at most its last score, give or take its error.
             unsure = np.flatnonzero(self._may_reach(found.scores[:, -1], self._scores[:, -1], chunk_norm))
@@ -79,26 +85,54 @@ class TopK:
                     np.array([row]),
                     self._score(of_row[: len(candidates)], candidates, chunk)[None, :],
                     candidates[None, :] + self._seen,
+                    chunk,
                 )
         self._seen += len(chunk)
 
     def result(self) -> Neighbours:
         """The k best documents per query of all that came by, best first; positions count over the whole corpus."""
-        return Neighbours(self._scores, self._positions)
+        if self._rescored_by is None:
+            return Neighbours(self._scores, self._positions)
+        order = rank(self._second, self._keys[self._positions])
+        return Neighbours(
+            np.take_along_axis(self._second, order, axis=1), np.take_along_axis(self._positions, order, axis=1)
+        )
 
-    def _score(self, rows: npt.NDArray[np.intp], positions: npt.NDArray[np.int64], chunk: Vectors) -> FloatRows:
+    def _score(
+        self,
+        rows: npt.NDArray[np.intp],
+        positions: npt.NDArray[np.int64],
+        chunk: Vectors,
+        queries: Vectors | None = None,
+    ) -> FloatRows:
+        queries = self._queries if queries is None else queries
         scores = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)
-            scores[part] = self._compare(self._queries[rows[part]], chunk[positions[part]])
+            scores[part] = self._compare(queries[rows[part]], chunk[positions[part]])
         return scores
 
-    def _merge(self, rows: npt.NDArray[np.intp], scores: FloatRows, positions: npt.NDArray[np.int64]) -> None:
+    def _merge(
+        self,
+        rows: npt.NDArray[np.intp],
+        scores: FloatRows,
+        positions: npt.NDArray[np.int64],
+        chunk: Vectors,
+    ) -> None:
         all_scores = np.concatenate([self._scores[rows], scores], axis=1)
         all_positions = np.concatenate([self._positions[rows], positions], axis=1)
         order = rank(all_scores, self._keys[all_positions])[:, : self._k]
         self._scores[rows] = np.take_along_axis(all_scores, order, axis=1)
-        self._positions[rows] = np.take_along_axis(all_positions, order, axis=1)
+        self._positions[rows] = kept = np.take_along_axis(all_positions, order, axis=1)
+        if self._rescored_by is None:
+            return
+        before = np.concatenate([self._second[rows], np.full_like(scores, -np.inf)], axis=1)
+        second = np.take_along_axis(before, order, axis=1)
+        new_rows, new_places = np.nonzero((order >= self._k) & (kept >= self._seen))
+        second[new_rows, new_places] = self._score(
+            rows[new_rows], kept[new_rows, new_places] - self._seen, chunk, self._rescored_by
+        )
+        self._second[rows] = second
 
     def _may_reach(self, found: FloatRows, last: FloatRows, chunk_norm: float) -> npt.NDArray[np.bool_]:
         """Whether a true score may be at least ``last`` where the index gave ``found``."""

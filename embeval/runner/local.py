@@ -21,6 +21,8 @@ from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
+from embeval.encoders.cache import VectorCache, open_cache
+from embeval.encoders.encoder import BatchedEncoder
 from embeval.encoders.locate import Located
 from embeval.errors import EmbevalError, EvaluationError, StoreError, UsageError
 from embeval.runner import assemble
@@ -93,7 +95,8 @@ def run(
     """
     store.refuse_unwritable()
     git = provenance.git_state()
-    workers = [_Worker(model, store, options, progress or Silent(), git) for model in models]
+    cache = open_cache() if options.runtime.cache else None
+    workers = [_Worker(model, store, options, progress or Silent(), git, cache) for model in models]
     if len(workers) * len(tasks) > 1:
         broken = {id(task) for task in tasks if not _loads(task)}
         steps = [(worker, task) for worker in workers for task in tasks]
@@ -138,8 +141,10 @@ class _Worker:
         options: RunOptions,
         progress: Progress,
         git: tuple[str | None, bool | None],
+        cache: VectorCache | None,
     ) -> None:
         self.model = model
+        self._cache = cache
         self._store, self._options, self._progress, self._git = store, options, progress, git
         self._located: Located | Exception | None = None
         self._encoder: Encoder | Exception | None = None
@@ -174,7 +179,10 @@ class _Worker:
         load_began = time.perf_counter()
         encoder, loaded_now = self._load(located)
         load_model_s = time.perf_counter() - load_began
+        late_before = _late_load_s(encoder)
         collected = task.collect(payload, encoder, self._progress)
+        late_s = _late_load_s(encoder) - late_before
+        load_model_s += late_s
         info = encoder.info
         origin = provenance.collect(
             device=info.device, num_threads=info.num_threads, batch_tokens=info.batch_tokens, extra=info.extra
@@ -195,17 +203,19 @@ class _Worker:
         parts = assemble.results(evidence, self._options.statistics, None)
         wall_s = time.perf_counter() - began - load_model_s
         phases = {"load_data": load_data_s, **collected.phases}
+        if late_s:  # it is no part of encoding, though it happened there
+            phases["encode"] = max(phases.get("encode", 0.0) - late_s, 0.0)
         encode_s = phases.get("encode") or None
-        tokens = [value for name, value in collected.counts.items() if name.endswith("_tokens_kept")]
         timings = Timings(
             started_at=started_at,
             wall_s=round(wall_s, 3),
             cpu_s=round(time.process_time() - cpu_began, 3),
-            load_model_s=round(load_model_s, 3) if loaded_now else None,
+            load_model_s=round(load_model_s, 3) if loaded_now or late_s else None,
             peak_rss_mib=provenance.peak_rss_mib(),
             phases={name: round(seconds, 3) for name, seconds in phases.items()},
-            texts_per_s=round(collected.n_encoded / encode_s, 1) if encode_s else None,
-            tokens_per_s=_per_second(tokens, encode_s),
+            texts_encoded=collected.work.n_texts,
+            texts_per_s=_per_second(collected.work.n_texts, encode_s),
+            tokens_per_s=_per_second(collected.work.n_tokens, encode_s),
         )
         stored = tuple(self._store.put(replace(part.result, timings=timings), part.records, part.run) for part in parts)
         return Outcome(step=step, status="done", stored=stored)
@@ -245,7 +255,7 @@ class _Worker:
         if loaded_now:
             self._progress.start("loading the model", 1, "model")
             try:
-                self._encoder = loading.load(located, self._options.runtime)
+                self._encoder = loading.load(located, self._options.runtime, self._cache)
             except EmbevalError as error:  # the next task would run into it again
                 self._encoder = error
             finally:
@@ -380,6 +390,9 @@ def _portable(spec: TaskSpec) -> TaskSpec:
     return replace(spec, dataset=replace(spec.dataset, path=path))
 
 
-def _per_second(tokens: Sequence[int | None], seconds: float | None) -> float | None:
-    known = [value for value in tokens if value is not None]
-    return round(sum(known) / seconds, 1) if known and len(known) == len(tokens) and seconds else None
+def _late_load_s(encoder: Encoder) -> float:
+    return encoder.late_load_s if isinstance(encoder, BatchedEncoder) else 0.0
+
+
+def _per_second(n: int, seconds: float | None) -> float | None:
+    return round(n / seconds, 1) if n and seconds else None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from embeval.core import border
+from embeval.core.paths import expanded
 from embeval.core.specs import TaskSpec
 from embeval.errors import ConfigError, did_you_mean
 from embeval.metrics import MetricFamily
@@ -33,4 +34,4 @@ def main_score(spec: TaskSpec, family: MetricFamily, default: str) -> str:
 
 def data_path(spec: TaskSpec, root: Path) -> Path:
     """The data of a task: its path, looked up under ``root`` unless it is absolute."""
-    return root / Path(spec.dataset.path).expanduser()
+    return root / expanded(spec.dataset.path)

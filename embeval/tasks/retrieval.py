@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from embeval import metrics
-from embeval.core import ir, strict_json
+from embeval.core import ir, quantization, strict_json
 from embeval.core.border import BORDER
-from embeval.core.embeddings import TextCounts, Vectors
+from embeval.core.embeddings import TextCounts, Vectors, Work
 from embeval.core.ir import JudgedRuns, MissingQueries, NoRelevant, Run, SelfMatch, TieRule
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, Encoder, Metric, TaskRef
@@ -262,7 +262,7 @@ class RetrievalTask:
                 "search": found.search_s,
                 "measure": measured_at - searched,
             },
-            n_encoded=len(set(query_texts)) + found.n_distinct,
+            work=queries.work + found.work,
         )
 
     def labels(self, payload: RetrievalData) -> str:
@@ -292,14 +292,17 @@ class RetrievalTask:
     ) -> _Found:
         # With the self-match filter one hit may go, and the list must still be full.
         k = self.options.depth + (self.options.self_match == SelfMatch.DROP)
+        quantize, rescore = encoder.spec.quantize, encoder.spec.rescore
+        two_stages = quantize is not None and rescore is not None
         top = TopK(
-            queries,
-            k=min(k, len(payload.doc_ids)),
+            quantization.coded(queries, quantize) if two_stages and quantize is not None else queries,
+            k=min(k * (rescore or 1), len(payload.doc_ids)),
             similarity=encoder.info.similarity,
             tie_keys=ir.tie_keys(payload.doc_ids, self.options.ties),
             index=self.options.index,
+            rescored_by=queries if two_stages else None,
         )
-        found = _Found(top, TextCounts(), _counts.Alike(), 0.0, 0)
+        found = _Found(top, TextCounts(), _counts.Alike(), 0.0, Work())
         progress.start("documents", len(payload.doc_texts), "texts")
         for start in range(0, len(payload.doc_texts), CHUNK):
             part = slice(start, start + CHUNK)
@@ -312,7 +315,7 @@ class RetrievalTask:
             found.search_s += time.perf_counter() - began
             found.counts += embeddings.counts
             found.alike.add(embeddings)
-            found.n_distinct += len(set(texts))
+            found.work += embeddings.work
         progress.finish()
         return found
 
@@ -323,7 +326,7 @@ class _Found:
     counts: TextCounts
     alike: _counts.Alike
     search_s: float
-    n_distinct: int
+    work: Work
 
 
 class _RetrievalType:

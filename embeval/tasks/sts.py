@@ -100,7 +100,7 @@ class StsTask:
             warnings=tuple(self._warnings(embeddings, encoder)),
             prompts={"text": prompt},
             phases={"encode": encoded - started},
-            n_encoded=len(set(texts)),
+            work=embeddings.work,
         )
 
     def _warnings(self, embeddings: Embeddings, encoder: Encoder) -> Sequence[str]:

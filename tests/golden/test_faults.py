@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,14 @@ from embeval.core.border import dump
 from embeval.core.embeddings import Embeddings
 from embeval.core.ir import Qrels, Run, TieRule, judge
 from embeval.core.progress import Silent
-from embeval.core.protocols import Undefined
+from embeval.core.protocols import EncoderInfo, Undefined
 from embeval.core.specs import DatasetRef, ModelSpec, Role, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.data.beir import RetrievalData, load_beir
 from embeval.data.pairs import Pairs
-from embeval.encoders import loading, pooling
+from embeval.encoders import loading, locate, pooling
+from embeval.encoders.cache import VectorCache
+from embeval.encoders.encoder import BatchedEncoder
+from embeval.encoders.shelves import Shelves
 from embeval.errors import DataError, InvalidEmbeddingsError
 from embeval.metrics import ranking
 from embeval.metrics.correlation import Correlation
@@ -235,6 +239,158 @@ def test_f7_scores_are_not_computed_in_half_precision() -> None:
     found = searched(data, table)
     assert means(found.records, "mrr_at_10") == [1.0]
     assert [round(each, 8) for _, each in found.run.hits("q")] == [0.90283203, 0.90234375]
+
+
+@dataclass
+class Words:
+    """Texts as words, of which so many are kept."""
+
+    words: list[list[str]]
+    role: Role
+    limit: int | None
+    unknown: None = None
+
+    @property
+    def lengths(self) -> Any:
+        return np.array([len(words[: self.limit]) for words in self.words], dtype=np.int64)
+
+    @property
+    def lost(self) -> Any:
+        return np.array([len(words) for words in self.words], dtype=np.int64) - self.lengths
+
+    def key(self, row: int) -> bytes:
+        return " ".join(self.words[row][: self.limit]).encode()
+
+
+class Sides:
+    """Queries are e1 and documents e2, whatever they say."""
+
+    default_prompt_name: str | None = None
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.n_run = 0
+        self._limit = spec.max_seq_length
+        self.info = EncoderInfo(
+            dim=2,
+            max_seq_length=self._limit,
+            similarity="cosine",
+            prompts={},
+            pooling=spec.pooling,
+            n_parameters=0,
+            device="cpu",
+            num_threads=1,
+            batch_tokens=64,
+        )
+
+    def prepare(self, texts: Sequence[str], *, prompt: str, role: Role) -> Words:
+        return Words([(prompt + text).split() for text in texts], role, self._limit)
+
+    def forward(self, prepared: Words, rows: Any) -> Any:
+        self.n_run += len(rows)
+        return np.array([[1, 0] if prepared.role == Role.QUERY else [0, 1]] * len(rows), dtype=np.float32)
+
+
+class TestF8VectorsOfAnotherModel:
+    """A cached vector is never taken for one of another role, prompt, revision, pooling, limit or number format."""
+
+    TEXT = "one two three four five six seven eight nine ten eleven twelve"
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        """A model's files."""
+        made = tmp_path / "model"
+        made.mkdir()
+        (made / "config.json").write_text("{}")
+        (made / "model.safetensors").write_bytes(bytes(range(100)))
+        return made
+
+    def encoder(self, folder: Path, *, cached: bool = True, **fields: Any) -> BatchedEncoder[Words]:
+        """The stub under the revision that the files have now, with the cache beside them or without."""
+        spec = locate.locate(ModelSpec(name=str(folder), **fields), verify=True).spec
+        store = Shelves(VectorCache(folder.parent / "cache"), RuntimeOptions()) if cached else None
+        return BatchedEncoder(spec, Sides(spec), shelves=store)
+
+    @pytest.mark.parametrize("cached", [True, False])
+    def test_a_document_that_equals_a_query(self, folder: Path, cached: bool) -> None:
+        """Cosine 0 in both orders, twice: the second time all is found, bit for bit, and nothing is run."""
+        made: dict[Role, list[bytes]] = {Role.QUERY: [], Role.DOCUMENT: []}
+        for number, role in enumerate([Role.QUERY, Role.DOCUMENT, Role.DOCUMENT, Role.QUERY]):
+            encoder = self.encoder(folder, cached=cached)
+            found = encoder.encode([self.TEXT], role=role)
+            made[role].append(found.vectors.tobytes())
+            assert found.work.n_texts == (0 if cached and number > 1 else 1)
+            assert encoder.backend.n_run == found.work.n_texts  # type: ignore[attr-defined]  # the stub's
+        query, document = (np.frombuffer(made[role][0], dtype=np.float32) for role in made)
+        assert float(query @ document) == 0.0
+        assert made[Role.QUERY][0] == made[Role.QUERY][1] != made[Role.DOCUMENT][0] == made[Role.DOCUMENT][1]
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ({}, {"prompts": {"query": "query: "}}),
+            ({"prompts": {"query": "query: "}}, {"prompts": {"query": "query:  "}}),
+            ({"prompts": {"query": "query: "}}, {"prompts": {"query": "query: "}, "prompting": "none"}),
+            ({"pooling": "mean"}, {"pooling": "cls"}),
+            ({"max_seq_length": 8}, {"max_seq_length": 16}),
+            ({"dtype": "float32"}, {"dtype": "float16"}),
+            ({"dtype": "float32"}, {"dtype": "bfloat16"}),
+            ({"dtype": "float32"}, {"dtype": "int8"}),
+            ({"backend": "transformers"}, {"backend": "onnx"}),
+            ({}, {"args": {"trust_remote_code": True}}),
+        ],
+    )
+    def test_every_change_is_a_miss(self, folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """And the unchanged model still has its vectors and its counts: 12 tokens, of which 8 or 12 are kept."""
+        first = self.encoder(folder, **before).encode([self.TEXT], role=Role.QUERY)
+        second = self.encoder(folder, **after).encode([self.TEXT], role=Role.QUERY)
+        assert (first.work.n_texts, second.work.n_texts) == (1, 1)
+        for fields, known in ((before, first), (after, second)):
+            again = self.encoder(folder, **fields).encode([self.TEXT], role=Role.QUERY)
+            assert again.work.n_texts == 0
+            assert (again.vectors.tobytes(), again.counts, again.truncated) == (
+                known.vectors.tobytes(),
+                known.counts,
+                known.truncated,
+            )
+        if "max_seq_length" in before:
+            assert [each.counts.tokens_lost for each in (first, second)] == [4, 0]
+
+    def test_one_byte_of_the_weights_is_a_miss(self, folder: Path) -> None:
+        """Under the same name; with the old byte back, the old vectors are there."""
+        weights = folder / "model.safetensors"
+        old = weights.read_bytes()
+        worked = []
+        for content in (old, old[:-1] + b"X", old, old[:-1] + b"X"):
+            weights.write_bytes(content)
+            worked.append(self.encoder(folder).encode([self.TEXT], role=Role.QUERY).work.n_texts)
+        assert worked == [1, 1, 0, 0]
+
+    def test_what_is_done_afterwards_shares_the_vectors(self, tmp_path: Path) -> None:
+        """Cut, normalised, quantised or compared otherwise: found, and what a run without a cache gives."""
+        texts = ["restore a backup", "rotate the keys", "", "rotate"]
+        base = ModelSpec(name="hashing", backend="hashing")
+        runtime = RuntimeOptions()
+
+        def encoded(spec: ModelSpec, cache: VectorCache | None) -> Embeddings:
+            return loading.load(loading.resolve(spec), runtime, cache).encode(texts, role=Role.QUERY)
+
+        encoded(base, VectorCache(tmp_path))
+        for fields in (
+            {"truncate_dim": 8},
+            {"truncate_dim": 256},
+            {"normalize": True},
+            {"normalize": False},
+            {"quantize": "int8"},
+            {"quantize": "binary", "truncate_dim": 32},
+            {"quantize": "binary", "rescore": 4},
+            {"similarity": "dot"},
+        ):
+            spec = replace(base, **fields)
+            found, plain = encoded(spec, VectorCache(tmp_path)), encoded(spec, None)
+            assert found.work.n_texts == 0, fields
+            assert plain.work.n_texts == 3
+            assert replace(found, work=plain.work).vectors.tobytes() == plain.vectors.tobytes()
+            assert (found.counts, found.normalized) == (plain.counts, plain.normalized)
 
 
 class TestF10Padding:
@@ -468,6 +624,30 @@ def test_g15_vectors_do_not_hang_on_the_hash_seed() -> None:
         for seed in ("1", "2")
     }
     assert len(digests) == 1
+
+
+def test_g15_vectors_are_found_again_under_another_hash_seed(tmp_path: Path) -> None:
+    """The cache goes by digests that every process computes alike: all hits under another seed, and the same bytes."""
+    code = (
+        "import hashlib, sys; from pathlib import Path; from embeval.core.specs import ModelSpec, Role;"
+        "from embeval.encoders import loading; from embeval.encoders.cache import VectorCache;"
+        "s = ModelSpec(name='h', backend='hashing'); c = VectorCache(Path(sys.argv[1]));"
+        "e = loading.load(loading.resolve(s), None, c);"
+        "f = e.encode(['restore a backup', 'b', 'token', 'b'], role=Role.TEXT);"
+        "print(hashlib.sha256(f.vectors).hexdigest(), f.work.n_texts)"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for seed in ("1", "2")
+    ]
+    assert [n for _, n in found] == ["3", "0"]
+    assert found[0][0] == found[1][0]
 
 
 def test_g20_max_pooling_of_nothing_is_an_empty_text() -> None:

@@ -43,3 +43,28 @@ def test_equal_to_sorting_everything(index: str, similarity: SimilarityName, dat
         assert found.scores[row, : len(expected)].tolist() == scores[expected].tolist()
         assert np.all(found.positions[row, len(expected) :] == -1)
         assert np.all(np.isneginf(found.scores[row, len(expected) :]))
+
+
+@pytest.mark.parametrize("similarity", list(SIMILARITIES))
+def test_long_vectors_that_differ_by_less_than_an_engine_sees(
+    similarity: SimilarityName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lengths in the thousands whose products cancel out: the engine's error grows with the lengths."""
+    monkeypatch.setattr(search, "SLACK", 0)
+    rng = np.random.default_rng(5)
+    base = rng.standard_normal(256) * 300
+    docs = np.asarray(base * (1 + 2e-7 * rng.standard_normal((600, 256))), dtype=np.float32)
+    wide = rng.standard_normal((4, 256)) * 300
+    if similarity in ("dot", "cosine"):
+        wide -= np.outer(wide @ base / (base @ base), base)
+    queries = np.asarray(wide, dtype=np.float32)
+    ids = [str(number) for number in range(len(docs))]
+    top = TopK(queries, k=3, similarity=similarity, tie_keys=tie_keys(ids, TieRule.DOC_ID_DESC))
+    for start in range(0, len(docs), 200):
+        top.add(docs[start : start + 200])
+    for row, query in enumerate(queries):
+        scores = SIMILARITIES[similarity](np.broadcast_to(query, docs.shape), docs)
+        expected = sorted(sorted(range(len(docs)), key=lambda doc: ids[doc], reverse=True), key=lambda d: -scores[d])[
+            :3
+        ]
+        assert top.result().positions[row].tolist() == expected

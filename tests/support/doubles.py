@@ -64,3 +64,20 @@ class TableEncoder:
 def rows(*values: Sequence[float]) -> npt.NDArray[np.float32]:
     """float32 [n, d]."""
     return np.array(values, dtype=np.float32)
+
+
+@dataclass
+class Seen:
+    """Progress that adds up."""
+
+    total: int = 0
+
+    def start(self, label: str, total: int, unit: str) -> None:
+        """Nothing."""
+
+    def advance(self, amount: int) -> None:
+        """Adds."""
+        self.total += amount
+
+    def finish(self) -> None:
+        """Nothing."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embeval.core.protocols import Encoder, EncoderInfo
-from embeval.core.specs import ModelSpec, Role, RuntimeOptions
+from embeval.core.specs import Dtype, ModelSpec, Role, RuntimeOptions
 from embeval.encoders.batching import Lengths, Rows
 from embeval.encoders.encoder import BatchedEncoder, check_dim
 from embeval.encoders.locate import Located
@@ -66,7 +66,7 @@ class _Hashing:
             n_parameters=0,
             device="cpu",
             num_threads=1,
-            batch_tokens=runtime.batch_tokens or DEFAULT_BATCH_TOKENS,
+            batch_tokens=runtime.budget_or(DEFAULT_BATCH_TOKENS),
         )
 
     def prepare(self, texts: Sequence[str], *, prompt: str, role: Role) -> _Words:
@@ -112,6 +112,7 @@ def _dim(spec: ModelSpec) -> int:
 class _Backend:
     summary = "feature hashing of words and trigrams; no weights, numpy only"
     options = ("dim",)
+    dtypes: tuple[Dtype, ...] = ("float32",)
 
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         check_dim(spec, _dim(spec))  # told before anything runs, not when this model's turn comes

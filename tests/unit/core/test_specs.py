@@ -18,6 +18,8 @@ from embeval.core.specs import (
     Dtype,
     ModelSpec,
     PoolingName,
+    Prompting,
+    Quantization,
     Role,
     RuntimeOptions,
     SimilarityName,
@@ -42,6 +44,9 @@ MODELS = st.builds(
     dtype=st.sampled_from(get_args(Dtype)),
     similarity=st.none() | st.sampled_from(get_args(SimilarityName)),
     args=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | NUMBERS | st.text(), max_size=3),
+    prompting=st.sampled_from(get_args(Prompting)),
+    quantize=st.sampled_from(get_args(Quantization)),
+    rescore=st.none() | st.integers(1, 1000),
 )
 TASKS = st.builds(
     TaskSpec,
@@ -102,6 +107,10 @@ CHANGES: list[tuple[str, Any]] = [
     ("similarity", "cosine"),
     ("args", {"trust_remote_code": True}),
     ("args", {"trust_remote_code": False}),
+    ("prompting", "none"),
+    ("prompting", "swap"),
+    ("quantize", "int8"),
+    ("quantize", "binary"),
 ]
 
 
@@ -109,8 +118,10 @@ def test_every_field_counts_in_the_digest() -> None:
     """Each change gives a digest of its own, and no field is left untried."""
     digests = [ModelSpec(name="org/model").digest]
     digests += [dataclasses.replace(ModelSpec(name="org/model"), **{key: value}).digest for key, value in CHANGES]
+    stored = ModelSpec(name="org/model", quantize="int8")
+    digests += [dataclasses.replace(stored, rescore=times).digest for times in (1, 4)]  # which has no sense alone
     assert len(set(digests)) == len(digests)
-    assert {key for key, _ in CHANGES} == {field.name for field in dataclasses.fields(ModelSpec)}
+    assert {key for key, _ in CHANGES} | {"rescore"} == {field.name for field in dataclasses.fields(ModelSpec)}
 
 
 def test_the_name_does_not_count_where_the_files_are_hashed() -> None:
@@ -162,6 +173,10 @@ def test_a_task_survives_json(spec: TaskSpec) -> None:
         ({"name": "m", "normalize": False}, "m (not normalised)"),
         ({"name": "m", "prompts": {"query": "q: "}}, "m (own prompts)"),
         ({"name": "m", "args": {"b": 2, "a": True}}, "m (a=True, b=2)"),
+        ({"name": "m", "prompting": "none"}, "m (no prompts)"),
+        ({"name": "m", "prompting": "swap"}, "m (swapped prompts)"),
+        ({"name": "m", "quantize": "int8"}, "m (int8 vectors)"),
+        ({"name": "m", "quantize": "binary", "rescore": 4}, "m (binary vectors rescored x4)"),
         ({"name": "o/m", "dtype": "float16", "truncate_dim": 8, "args": {"x": "y"}}, "m (float16, 8d, x=y)"),
     ],
 )
@@ -197,6 +212,38 @@ def test_threads_are_bounded() -> None:
     assert RuntimeOptions(num_threads=1024).num_threads == 1024
     with pytest.raises(ValueError, match="num_threads must be at most 1024, not 1025"):
         RuntimeOptions(num_threads=1025)
+
+
+def test_digests_are_those_of_before_there_were_more_fields() -> None:
+    """The digest of the first release, over the eleven fields that it had: stored results keep their place."""
+    pinned = "1c1dafa94dba89e0507846672aec099575e66e1e0d1c2104c75663749fc5cef8"
+    assert ModelSpec(name="m", revision="r").digest == sha256_of({**DEFAULTS, "name": "m", "revision": "r"}) == pinned
+    explicit = ModelSpec(name="m", revision="r", prompting="auto", quantize=None, rescore=None)
+    assert explicit.digest == pinned
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rescore": 4}, "rescore needs quantize: without it nothing is lost that could be won back"),
+        ({"quantize": "binary", "rescore": 0}, "rescore must be from 1 to 1000 candidates per hit, not 0"),
+        ({"quantize": "binary", "rescore": 1001}, "rescore must be from 1 to 1000 candidates per hit, not 1001"),
+    ],
+)
+def test_rescoring_is_of_quantised_vectors_and_bounded(fields: dict[str, Any], message: str) -> None:
+    """What can't be meant is refused where it is said, also in a file."""
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        ModelSpec(name="m", **fields)
+    with pytest.raises(border.BorderError, match=message.removeprefix("rescore ")):
+        border.load(ModelSpec, {"name": "m", **fields})
+
+
+def test_a_budget_is_a_number_or_auto() -> None:
+    """``auto`` and null leave it to the device; a number is that number; at the border, too."""
+    assert [RuntimeOptions(batch_tokens=each).budget_or(7) for each in (None, "auto", 512)] == [7, 7, 512]
+    assert border.load(RuntimeOptions, {"batch_tokens": "auto"}).batch_tokens == "auto"
+    with pytest.raises(border.BorderError, match="batch_tokens"):
+        border.load(RuntimeOptions, {"batch_tokens": "fast"})
 
 
 @pytest.mark.parametrize("name", ["batch_tokens", "num_threads"])
@@ -262,7 +309,7 @@ def test_specs_do_not_change(spec: Any) -> None:
 def test_how_a_model_is_run_is_no_part_of_what_it_is() -> None:
     """No field of the runtime options is a field of the model, whose digest it would move."""
     runtime = {field.name for field in dataclasses.fields(RuntimeOptions)}
-    assert runtime == {"device", "batch_tokens", "num_threads"}
+    assert runtime == {"device", "batch_tokens", "num_threads", "compile", "cache"}
     assert not runtime & {field.name for field in dataclasses.fields(ModelSpec)}
 
 

@@ -39,11 +39,3 @@ def test_unique_leads_back(texts: list[str]) -> None:
     distinct, place = batching.unique(texts)
     assert distinct == list(dict.fromkeys(texts))
     assert [distinct[row] for row in place] == texts
-
-
-@given(keys=st.lists(st.binary(max_size=1), max_size=20))
-def test_first_of_equals(keys: list[bytes]) -> None:
-    """The first row of each group, and the group of each row."""
-    first, group = batching.first_of_equals(keys)
-    assert [keys[row] for row in first] == list(dict.fromkeys(keys))
-    assert all(keys.index(key) == first[group[row]] for row, key in enumerate(keys))

@@ -146,3 +146,36 @@ def test_a_model_that_is_not_there(online: Answers) -> None:
         online.newest = missing
         with pytest.raises(ModelError, match="nor a model of the hub that you may read"):
             hub.snapshot("team/tiny", None)
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_cached_model_without_its_graph_is_not_enough(cached: Path) -> None:
+    """For a backend that runs graphs, weights of torch are no model; with the graph it is found."""
+    with pytest.raises(ModelError, match="HF_HUB_OFFLINE is set"):
+        hub.snapshot("team/tiny", None, graphs=["model.onnx"])
+    folder = cached / "models--team--tiny/snapshots" / COMMIT
+    (folder / "onnx").mkdir()
+    (folder / "onnx/model.onnx").write_bytes(b"graph")
+    assert hub.snapshot("team/tiny", None, graphs=["model.onnx"]) == folder
+    assert hub.snapshot("team/tiny", None, graphs=["model_int8.onnx", "onnx/model.onnx"]) == folder
+
+
+def test_only_the_graph_that_is_wanted_is_downloaded(tmp_path: Path, online: Answers) -> None:
+    """With its external data and the dense layers, without torch's weights and without other graphs."""
+    from fnmatch import fnmatch
+
+    online.download = lambda: tmp_path
+    hub.snapshot("team/none", COMMIT, graphs=["model_int8.onnx"])
+    (asked,) = online.asked
+    files = {
+        "model.safetensors": False,
+        "onnx/model.onnx": False,
+        "onnx/model_int8.onnx": True,
+        "onnx/model_int8.onnx_data": True,
+        "onnx/model_int8.onnx.data": True,
+        "2_Dense/model.safetensors": True,
+        "tokenizer.json": True,
+        "1_Pooling/config.json": True,
+    }
+    found = {name: any(fnmatch(name, pattern) for pattern in asked["allow_patterns"]) for name in files}
+    assert found == files

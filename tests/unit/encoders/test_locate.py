@@ -12,7 +12,7 @@ import pytest
 
 from embeval.core.specs import ModelSpec
 from embeval.encoders import locate
-from embeval.errors import MissingPackageError, ModelError
+from embeval.errors import ConfigError, MissingPackageError, ModelError
 
 
 @pytest.fixture
@@ -174,3 +174,41 @@ def test_without_the_demo_extra_the_message_names_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(locate, "DEMO_PACKAGE", "no_such_package_here")
     with pytest.raises(MissingPackageError, match=r"pip install 'embeval-toolkit\[demo\]'"):
         locate.locate(ModelSpec(name="demo"))
+
+
+def test_the_cache_folder_of_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ~ in the variable is followed; without one and without a home, the message names the variable."""
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("EMBEVAL_CACHE", "~/c")
+    assert locate.cache_folder() == Path("/home/me/c")
+    monkeypatch.delenv("EMBEVAL_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(ConfigError, match="Set EMBEVAL_CACHE"):
+        locate.cache_folder()
+
+
+def test_a_module_behind_a_link_is_part_of_the_revision(tmp_path: Path) -> None:
+    """What is loaded from there counts as if it lay in the folder; a link that leads back is left out."""
+    folder, elsewhere = tmp_path / "model", tmp_path / "pooling"
+    for each in (folder, elsewhere):
+        each.mkdir()
+        (each / "config.json").write_text("{}", encoding="utf-8")
+    (folder / "1_Pooling").symlink_to(elsewhere)
+    (folder / "loop").symlink_to(folder)
+    assert sorted(locate.relevant_files(folder)) == ["1_Pooling/config.json", "config.json"]
+    before = locate.folder_revision(folder, verify=True)
+    (elsewhere / "config.json").write_text('{"pooling_mode": "cls"}', encoding="utf-8")
+    assert locate.folder_revision(folder, verify=True) != before
+
+
+def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8, as old archives leave them."""
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    before = locate.folder_revision(tmp_path)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/f\xff.json")).write_text("{}", encoding="utf-8")
+    assert locate.folder_revision(tmp_path) != before

@@ -47,3 +47,23 @@ def test_upper_and_lower_case_are_alike(name: str) -> None:
     """mteb's types are STS and Retrieval, and models declare prompts by these; the name told is the declared one."""
     assert resolve(Role.QUERY, TASK, own={}, declared={name: "p: "}) == Prompt("p: ", name)
     assert resolve(Role.QUERY, TASK, own={name: "p: "}, declared={"query": "q: "}) == Prompt("p: ", name)
+
+
+def test_prompting_none_finds_nothing() -> None:
+    """Neither one's own prompt nor the model's, nor its default."""
+    for role in Role:
+        found = resolve(
+            role, TASK, own={"query": "own"}, declared={"SciFact": "x", "d": "y"}, default_name="d", prompting="none"
+        )
+        assert found == NO_PROMPT
+
+
+@pytest.mark.parametrize("document", ["document", "passage", "corpus"])
+def test_prompting_swap_gives_each_side_the_prompt_of_the_other(document: str) -> None:
+    """Under any name that a model declares for documents; own prompts and those of tasks too; text is neither."""
+    declared = {"query": "q: ", document: "d: ", "text": "t: "}
+    swapped = [resolve(role, TASK, own={}, declared=declared, prompting="swap").text for role in Role]
+    assert swapped == ["d: ", "q: ", ""]
+    own = {"query": "Q", "SciFact-query": "S"}
+    found = [resolve(role, TASK, own=own, declared=declared, prompting="swap").text for role in Role]
+    assert found == ["d: ", "S", ""]

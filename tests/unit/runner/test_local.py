@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,7 +55,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     real = loading.load
 
-    def counted(located: Located, runtime: RuntimeOptions | None = None) -> Encoder:
+    def counted(located: Located, runtime: RuntimeOptions | None = None, cache: Any = None) -> Encoder:
         seen.append(located.spec.label)
         return real(located, runtime)
 
@@ -154,7 +155,7 @@ def test_sub_sets_means_and_all_from_known_vectors(
     spec = ModelSpec(name="table", revision="builtin:table")
     encoder = TableEncoder(VECTORS)
     monkeypatch.setattr(loading, "resolve", lambda model, verify=False: Located(spec, None))
-    monkeypatch.setattr(loading, "load", lambda located, runtime=None: encoder)
+    monkeypatch.setattr(loading, "load", lambda located, runtime=None, cache=None: encoder)
     (outcome,) = run(store, [pairs], [spec])
     assert [stored.result.subset for stored in outcome.stored] == ["A", "B", "mean", "wmean", "all"]
     found = {stored.result.subset: value(stored.result) for stored in outcome.stored}
@@ -662,7 +663,7 @@ def test_a_model_that_cannot_be_loaded_is_tried_once(
     """All of its tasks fail for the reason that the first one found, and each has a record."""
     tried = []
 
-    def refuse(located: Located, runtime: RuntimeOptions | None = None) -> Encoder:
+    def refuse(located: Located, runtime: RuntimeOptions | None = None, cache: Any = None) -> Encoder:
         tried.append(located.spec.name)
         raise ModelError("the weights are broken")
 
@@ -808,3 +809,90 @@ def test_timings_and_provenance_say_how_it_was_run(store: ResultStore, pairs: Ta
     assert second.timings.load_model_s is None
     assert set(first.timings.phases) == {"load_data", "encode"}
     assert set(second.timings.phases) == {"load_data", "encode", "search", "measure"}
+
+
+# --- vectors that were computed before ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forwards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+    """How many texts each call of the model had, over a cache of the test's own."""
+    from embeval.encoders.backends.hashing import _Hashing
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    seen: list[int] = []
+    real = _Hashing.forward
+
+    def counted(self: Any, prepared: Any, rows: Any) -> Any:
+        seen.append(len(rows))
+        return real(self, prepared, rows)
+
+    monkeypatch.setattr(_Hashing, "forward", counted)
+    return seen
+
+
+def encoded(outcomes: Sequence[Outcome]) -> list[int | None]:
+    """How many texts each step says it encoded."""
+    return [
+        outcome.result.timings.texts_encoded
+        for outcome in outcomes
+        if outcome.result is not None and outcome.result.timings is not None
+    ]
+
+
+def test_what_was_encoded_before_is_not_encoded_again(
+    store: ResultStore, golden: Task[Any], tmp_path: Path, forwards: list[int]
+) -> None:
+    """Another list of metrics, another task on the same texts, all over again: 0 texts; with no cache, all."""
+    assert encoded(run(store, [golden])) == [4 + 2]
+    assert sum(forwards) == 6
+    forwards.clear()
+    other = replace(golden, spec=replace(golden.spec, name="other", version=2))  # type: ignore[type-var]  # a dataclass
+    for tasks, options in (
+        ([retrieval(tmp_path, cutoffs=[10, 2])], replace(FEW, overwrite=True)),
+        ([other], FEW),
+        ([golden], replace(FEW, overwrite=True)),
+    ):
+        outcomes = run(store, tasks, options=options)
+        assert statuses(outcomes) == ["done"]
+        assert encoded(outcomes) == [0]
+    assert forwards == []
+    uncached = replace(FEW, overwrite=True, runtime=RuntimeOptions(cache=False))
+    assert encoded(run(store, [golden], options=uncached)) == [6]
+    assert sum(forwards) == 6
+
+
+def test_results_are_those_of_a_run_without_a_cache(
+    tmp_path: Path, golden: Task[Any], pairs: Task[Any], forwards: list[int]
+) -> None:
+    """File for file but for the timings: cold, warm, and with no cache at all."""
+    stores = [ResultStore(tmp_path / name) for name in ("cold", "warm", "uncached")]
+    options = [FEW, FEW, replace(FEW, runtime=RuntimeOptions(cache=False))]
+    for each, how in zip(stores, options, strict=True):
+        assert statuses(run(each, [golden, pairs], [HASHING, WIDE], how)) == ["done"] * 4
+    assert contents(stores[0]) == contents(stores[1]) == contents(stores[2])
+    assert len(contents(stores[0])) > 8
+
+
+def test_a_model_that_is_loaded_late_is_timed_as_loading(
+    store: ResultStore, golden: Task[Any], pairs: Task[Any], forwards: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second task has new texts: a load of half a second is not part of encoding, and a warm step has none."""
+    backend = loading.BACKENDS.get("hashing")
+    real = backend.load
+
+    def slow(located: Located, runtime: RuntimeOptions) -> Encoder:
+        time.sleep(0.5)
+        return real(located, runtime)
+
+    monkeypatch.setattr(backend, "load", slow, raising=False)
+    run(store, [golden])
+    outcomes = run(store, [golden, pairs], options=replace(FEW, overwrite=True))
+    assert encoded(outcomes) == [0, 5]
+    timings = [outcome.result.timings for outcome in outcomes if outcome.result is not None]
+    assert timings[0] is not None
+    assert timings[1] is not None
+    assert (timings[0].load_model_s or 0.0) < 0.4
+    assert (timings[1].load_model_s or 0.0) >= 0.5
+    assert timings[1].phases["encode"] < 0.4
+    assert timings[1].wall_s < 0.5

@@ -1,0 +1,18 @@
+"""Paths as people write them."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+
+from embeval.errors import ConfigError
+
+
+def expanded(given: str | PathLike[str]) -> Path:
+    """The path with ``~`` as a home folder. Raises ``ConfigError`` where that user, or a home folder, is not known."""
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"{fspath(given)!r}: the home folder that the ~ stands for is not known here. Write the path out."
+        ) from None
