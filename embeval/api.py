@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from embeval.core.paths import expanded
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.errors import ConfigError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from embeval.core.result import Result
     from embeval.leaderboard.board import Board
     from embeval.runner.local import Outcome, Step
+    from embeval.workflows.precision import Choice
 
 
 S = TypeVar("S", ModelSpec, TaskSpec, RuntimeOptions, StatisticsOptions)
@@ -102,12 +104,43 @@ def evaluate(
     return found
 
 
+def with_prompts(models: Sequence[ModelSpec], modes: str) -> tuple[ModelSpec, ...]:
+    """Each model once for each of the modes ``auto``, ``none``, ``swap``, given with commas between them."""
+    from embeval.core.specs import Prompting
+
+    wanted = [mode.strip() for mode in modes.split(",")]
+    for mode in wanted:
+        if mode not in get_args(Prompting):
+            known = ", ".join(get_args(Prompting))
+            raise ConfigError(f"prompts must be {known}, or several with commas, not {mode!r}.")
+    return tuple(replace(model, prompting=mode) for model in models for mode in dict.fromkeys(wanted))  # type: ignore[arg-type]
+
+
+def with_precision(models: Sequence[ModelSpec], precision: str, runtime: RuntimeOptions | None = None) -> list[Choice]:
+    """Each model in fp32, bf16, fp16, int8, or for ``auto`` in the fastest that gives nearly the vectors of float32.
+
+    A model whose spec states a dtype keeps it, and so does one whose backend has no choice.
+    """
+    from embeval.encoders.cache import open_cache
+    from embeval.workflows import precision as workflow
+    from embeval.workflows import samples
+
+    options = runtime or RuntimeOptions()
+    sample = samples.take(None) if precision == workflow.AUTO else None
+    return workflow.applied(models, precision, options, sample, open_cache() if options.cache else None)
+
+
 def load_encoder(model: Wanted | ModelSpec, *, runtime: RuntimeOptions | None = None) -> Encoder:
-    """A model ready to encode, its revision resolved. Raises ``ModelError``."""
+    """A model ready to encode, its revision resolved. Raises ``ModelError``.
+
+    Vectors are kept and found again unless ``runtime`` says ``cache=False``; a model of which all is there is loaded
+    only when a new text comes.
+    """
     from embeval.encoders import loading
+    from embeval.encoders.cache import open_cache
 
     options = _checked(runtime or RuntimeOptions(), RuntimeOptions, "runtime")
-    return loading.load(loading.resolve(_model(model)), options)
+    return loading.load(loading.resolve(_model(model)), options, open_cache() if options.cache else None)
 
 
 def leaderboard(
@@ -152,7 +185,7 @@ def _without_paths(keys: Mapping[str, Any]) -> dict[str, Any]:
 def _path(given: Any, name: str) -> Path:
     if not isinstance(given, str | PathLike) or not fspath(given):
         raise ConfigError(f"{name} must be the path of a folder, not {given!r}.")
-    return Path(given).expanduser()
+    return expanded(given)
 
 
 def _checked(value: Any, kind: type[S], name: str) -> S:

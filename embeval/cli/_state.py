@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embeval.cli import _streams
-from embeval.errors import ExitCode, StoreError
+from embeval.core.paths import expanded
+from embeval.errors import ExitCode, StoreError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from embeval.core.progress import Progress
+    from embeval.core.specs import RuntimeOptions
 
 
 @dataclass
@@ -64,11 +66,26 @@ DataOption = Annotated[
     str | None,
     typer.Option("--data", envvar="EMBEVAL_DATA", help="Folder that holds the data of catalogue tasks."),
 ]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", envvar="EMBEVAL_DEVICE", help="auto, cpu, cuda, cuda:1 or mps.  (default: auto)"),
+]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", envvar="EMBEVAL_THREADS", help="CPU threads.", min=1)]
+
+
+def runtime(**options: Any) -> RuntimeOptions:
+    """Runtime options from those of the command line that were given. Raises ``UsageError``."""
+    from embeval.core.specs import RuntimeOptions
+
+    try:
+        return RuntimeOptions(**{name: value for name, value in options.items() if value is not None})
+    except ValueError as error:
+        raise UsageError(f"{error}.") from None
 
 
 def results_folder(given: str | None) -> Path:
     """The folder that ``--results`` names, for verbs that read. Raises ``StoreError`` where it is none."""
-    folder = Path(given or "results")
+    folder = expanded(given or "results")
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder}: not a folder.")
     return folder

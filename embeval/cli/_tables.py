@@ -45,6 +45,14 @@ def add(to: Table, cells: Iterable[str]) -> None:
     to.add_row(*(Text(cell) for cell in cells))
 
 
+def size(n_bytes: int) -> str:
+    """Bytes as people read them: ``90.9 MB``."""
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
 def interval(value: MetricValue) -> str:
     """``0.7976 – 0.8405``, with ``≈`` where it is rough, or why there is none."""
     if value.ci_low is None or value.ci_high is None:
@@ -162,7 +170,7 @@ def board(shown: Board, console: Console) -> RenderableType:
 
 def _models_down(shown: Board) -> Table:
     headings = [f"{shown.headings[key]}\n{key.metric}" for key in shown.columns]
-    mean = ["Mean"] if len(shown.columns) > 1 else []  # of one column, the mean says nothing
+    mean = ["Mean"] if shown.has_means else []
     made = table(["Model", *mean, *headings], right=range(1, len(headings) + 1 + len(mean)))
     for row in shown.rows:
         cells = [_two_lines(row.cells.get(key)) for key in shown.columns]
@@ -175,7 +183,7 @@ def _tasks_down(shown: Board) -> Table:
     for key in shown.columns:
         cells = [_two_lines(row.cells.get(key)) for row in shown.rows]
         add(made, [shown.headings[key], key.metric, *cells])
-    if len(shown.columns) > 1:
+    if shown.has_means:
         made.add_section()
         add(made, ["Mean", "", *(number(row.mean) for row in shown.rows)])
     return made
@@ -188,7 +196,7 @@ def _one_value_a_line(shown: Board) -> Table:
             heading = shown.headings[key] if place == 0 else ""
             add(made, [heading, row.label, key.metric, cell_text(row.cells[key])])
         made.add_section()
-    for row in shown.rows if len(shown.columns) > 1 else ():
+    for row in shown.rows if shown.has_means else ():
         add(made, ["Mean" if row is shown.rows[0] else "", row.label, "", number(row.mean)])
     return made
 
@@ -200,7 +208,7 @@ def _values_below_names(shown: Board) -> RenderableType:
         for row in _best_first(shown, key):
             lines += [_line(row.label, 2), _line(cell_text(row.cells[key]), 4)]
         lines.append(_line("", 0))
-    if len(shown.columns) > 1:
+    if shown.has_means:
         lines.append(_line("Mean", 0))
         for row in shown.rows:
             lines += [_line(row.label, 2), _line(number(row.mean), 4)]

@@ -6,6 +6,7 @@ import typer
 
 from embeval.cli import _state
 from embeval.cli._state import DebugOption, JsonOption, QuietOption, ResultsOption
+from embeval.core.paths import expanded
 from embeval.errors import ExitCode
 
 app = typer.Typer(add_completion=False)
@@ -22,11 +23,9 @@ def doctor(
 
     Ends with exit code 3 where something would make an evaluation fail or mislead.
     """
-    from pathlib import Path
-
     from embeval.workflows import checks
 
-    found = checks.run(Path(results or "results"), variables=_variables())
+    found = checks.run(expanded(results or "results"), variables=_variables())
     if json:
         _state.out_json([check.to_json() for check in found])
     else:
@@ -41,12 +40,13 @@ def doctor(
 
 
 def _variables() -> set[str]:
-    """The environment variable of every option of every verb."""
+    """The environment variable of every option of every verb, and those for endpoints."""
     from importlib import import_module
 
     from embeval.cli.main import VERBS
+    from embeval.encoders import endpoint
 
-    found = set()
+    found = set(endpoint.VARIABLES)
     waiting = [typer.main.get_command(import_module(f"embeval.cli.{verb}").app) for verb in VERBS]
     while waiting:
         command = waiting.pop()

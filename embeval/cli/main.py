@@ -26,8 +26,10 @@ VERBS: dict[str, str] = {
     "init": "Writes a commented embeval.yaml into the current folder.",
     "leaderboard": "Shows stored results as a table of models by tasks.",
     "tasks": "Lists task types and the catalogue, or shows one task.",
-    "models": "Shows what a model is: dimensions, limits, prompts, size.",
+    "models": "Shows what a model is, or checks that it behaves.",
+    "export": "Writes a model as ONNX graphs, each compared with the model itself.",
     "results": "Lists stored results, shows one, or clears what is left over.",
+    "cache": "Shows the embedding cache, makes room in it, or checks it.",
     "schema": "Prints the JSON Schema of a result or of embeval.yaml.",
     "doctor": "Says what this machine can do, and what stands in the way.",
 }

@@ -9,7 +9,16 @@ import typer
 
 from embeval.cli import _state
 from embeval.cli._complete import complete_model, complete_task
-from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption, ResultsOption
+from embeval.cli._state import (
+    DataOption,
+    DebugOption,
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    ResultsOption,
+    ThreadsOption,
+)
+from embeval.core.paths import expanded
 from embeval.errors import EmbevalError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -55,13 +64,43 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", envvar="EMBEVAL_OVERWRITE", help="Runs again what is finished.")
     ] = False,
-    device: Annotated[
-        str | None, typer.Option(envvar="EMBEVAL_DEVICE", help="auto, cpu, cuda, cuda:1 or mps.  (default: auto)")
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            envvar="EMBEVAL_PRECISION",
+            help="fp32, bf16, fp16, int8, or auto: the fastest that gives nearly the vectors of fp32. For models whose "
+            "settings say no dtype.",
+        ),
     ] = None,
+    prompts: Annotated[
+        str | None,
+        typer.Option(
+            envvar="EMBEVAL_PROMPTS",
+            help="auto, none or swap, or several with commas: each model with its prompts, without, with those of "
+            "queries and documents exchanged.  (default: auto)",
+        ),
+    ] = None,
+    device: DeviceOption = None,
     batch_tokens: Annotated[
-        int | None, typer.Option(envvar="EMBEVAL_BATCH_TOKENS", help="Padded tokens per batch.", min=1)
+        str | None,
+        typer.Option(
+            envvar="EMBEVAL_BATCH_TOKENS",
+            help="Padded tokens per batch, or auto: measured once on this machine.  (default: auto on a GPU)",
+        ),
     ] = None,
-    threads: Annotated[int | None, typer.Option(envvar="EMBEVAL_THREADS", help="CPU threads.", min=1)] = None,
+    threads: ThreadsOption = None,
+    compile: Annotated[
+        bool | None,
+        typer.Option(
+            "--compile", envvar="EMBEVAL_COMPILE", help="Compiles the model first: slow to start, then faster."
+        ),
+    ] = None,
+    cache: Annotated[
+        bool | None,
+        typer.Option(
+            "--cache/--no-cache", envvar="EMBEVAL_USE_CACHE", help="Keeps vectors on this machine and finds them again."
+        ),
+    ] = None,
     resamples: Annotated[
         int | None,
         typer.Option(envvar="EMBEVAL_RESAMPLES", help="Bootstrap resamples; 0 for no intervals.  (default: 10000)"),
@@ -78,8 +117,9 @@ def run(
 ) -> None:
     """Evaluates models on tasks and writes results.
 
-    What is finished is skipped, so the same command goes on after an interruption. A failing task is recorded, the
-    others go on, and the exit code is 3.
+    What is finished is skipped, so the same command goes on after an
+    interruption. A failing task is recorded, the others go on, and the exit
+    code is 3.
 
     Examples: embeval run -m demo -t demo-docs  ·  embeval run -c embeval.yaml  ·
     embeval run -m ./my-model -m demo -t sts:pairs/test.jsonl -t golden/support
@@ -92,11 +132,18 @@ def run(
         config=config,
         data=data,
         results=results,
-        runtime={"device": device, "batch_tokens": batch_tokens, "num_threads": threads},
+        runtime={
+            "device": device,
+            "batch_tokens": _budget(batch_tokens),
+            "num_threads": threads,
+            "compile": compile,
+            "cache": cache,
+        },
         statistics={"resamples": resamples, "seed": seed},
         overwrite=overwrite,
         verify=verify,
     )
+    request = _varied(request, precision=precision, prompts=prompts)
     outcomes = []
     progress = _state.progress()
     try:
@@ -146,7 +193,7 @@ def _request(
     from embeval.workflows import requests
     from embeval.workflows.config import FILE_NAME, load_config
 
-    data_folder = Path(data).expanduser() if data is not None else None
+    data_folder = expanded(data) if data is not None else None
     loaded = None
     if config is not None or not (models and tasks):
         file = Path(config if config is not None else FILE_NAME)
@@ -169,7 +216,7 @@ def _request(
         return Request(
             models=chosen_models,
             tasks=chosen_tasks,
-            results=Path(results).expanduser() if results else (loaded.results if loaded else Path("results")),
+            results=expanded(results) if results else (loaded.results if loaded else Path("results")),
             runtime=replace(loaded.runtime if loaded else RuntimeOptions(), **_given(runtime)),
             statistics=replace(loaded.statistics if loaded else StatisticsOptions(), **_given(statistics)),
             overwrite=overwrite,
@@ -177,6 +224,36 @@ def _request(
         )
     except ValueError as error:
         raise UsageError(f"{error}.") from None
+
+
+MAX_DIGITS = 18
+"""More are no number of tokens, and from some thousand on, none that Python reads."""
+
+
+def _budget(given: str | None) -> int | str | None:
+    if given is None or given == "auto":
+        return given
+    if not given.isascii() or not given.isdigit() or len(given) > MAX_DIGITS or int(given) < 1:
+        raise UsageError(f"--batch-tokens must be a whole number from 1, or auto, not {given!r}.")
+    return int(given)
+
+
+def _varied(request: Request, *, precision: str | None, prompts: str | None) -> Request:
+    """The request with its models in the precision and with the prompts that were asked for."""
+    from dataclasses import replace
+
+    from embeval import api
+
+    if prompts is not None:
+        request = replace(request, models=api.with_prompts(request.models, prompts))
+    if precision is None:
+        return request
+    if precision == "auto":
+        _state.note("Looking for the fastest precision that gives nearly the vectors of float32 …")
+    chosen = api.with_precision(request.models, precision, request.runtime)
+    for choice in chosen if precision == "auto" else ():
+        _state.note(f"  {choice.sentence}")
+    return replace(request, models=tuple(choice.spec for choice in chosen))
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +277,9 @@ def _tell(outcome: Outcome) -> None:
     value = result.main_value
     from embeval.leaderboard.render import cell_text
 
-    _state.note(f"      {result.main_score} {cell_text(value)} · {done[outcome.status]}")
+    encoded = result.timings.texts_encoded if result.timings is not None and outcome.status == "done" else None
+    work = f" · {encoded:,} texts encoded" if encoded is not None else ""
+    _state.note(f"      {result.main_score} {cell_text(value)} · {done[outcome.status]}{work}")
     for warning in result.warnings:
         _state.note(f"      Note: {warning}")
 

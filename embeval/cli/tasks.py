@@ -12,6 +12,7 @@ import typer
 from embeval.cli import _state
 from embeval.cli._complete import complete_task
 from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption
+from embeval.core.paths import expanded
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,7 +76,7 @@ def show(
     if entry is None and name in TASK_TYPES.names():
         _show_type(name, json)
         return
-    task = requests.parse_task(name, root=Path(), data=Path(data or "DIR"))  # settings are checked, data or not
+    task = requests.parse_task(name, root=Path(), data=expanded(data or "DIR"))  # settings are checked, data or not
     packaged = entry is not None and catalog.package_folder(entry.dataset.path) is not None
     there = entry is None or packaged or _data_state(task.spec, data) == "yes"
     spec, payload_facts = task.spec, _facts(task) if there else {}
@@ -140,7 +141,7 @@ def _data_state(spec: Any, data: str | None) -> str:
         return "yes"
     if data is None:
         return "say --data"
-    return "yes" if (Path(data) / spec.dataset.path).exists() else "no"
+    return "yes" if (expanded(data) / spec.dataset.path).exists() else "no"
 
 
 def _facts(task: Any) -> dict[str, Any]:

@@ -88,6 +88,11 @@ class Board:
         """Whether any interval is known to be rough."""
         return any(cell.approximate for row in self.rows for cell in row.cells.values())
 
+    @property
+    def has_means(self) -> bool:
+        """Whether a mean is worth showing: of one column it says nothing, and with a gap in each row there is none."""
+        return len(self.columns) > 1 and any(row.mean is not None for row in self.rows)
+
     def remarks(self) -> list[str]:
         """What a reader of the table should know, as sentences."""
         found = []
@@ -96,6 +101,8 @@ class Board:
             found.append(f"Brackets hold {shown} bootstrap intervals.")
         if self.approximate:
             found.append(APPROXIMATE)
+        if len(self.columns) > 1 and self.rows and not self.has_means:
+            found.append("No mean: no model has a value in every column; --task shows some of them.")
         if n := self.hidden_columns:
             older = plural(n, "older column is", "older columns are")
             found.append(f"{older} hidden (same task, other data); --all shows everything.")

@@ -11,7 +11,7 @@ from embeval.leaderboard.board import Board
 def markdown(board: Board) -> str:
     """A Markdown table: value and interval per cell, ``—`` for a gap."""
     headings = [f"{board.headings[key]} {key.metric}" for key in board.columns]
-    with_mean = len(board.columns) > 1  # of one column, the mean says nothing
+    with_mean = board.has_means
     lines = [
         "| " + " | ".join(["Model", *["Mean"] * with_mean, *map(escape, headings)]) + " |",
         "|" + "|".join(["---", *["---:"] * (len(headings) + with_mean)]) + "|",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embeval.core import provenance
-from embeval.encoders import locate
+from embeval.encoders import cache, locate
 from embeval.errors import EmbevalError, did_you_mean
 from embeval.store import atomic
 
@@ -101,7 +101,7 @@ def _onnx() -> Iterator[Check]:
         )
         return
     if not found:
-        yield Check("note", "onnxruntime", "not installed")
+        yield Check("note", "onnxruntime", "not installed; the backend onnx needs it: pip install onnxruntime-gpu")
         return
     try:
         import onnxruntime
@@ -125,11 +125,12 @@ def _model() -> Iterator[Check]:
 
 def _environment(variables: Collection[str]) -> Iterator[Check]:
     own = sorted(name for name in os.environ if name.startswith("EMBEVAL_"))
-    if used := [f"{name}={os.environ[name]}" for name in own if name in variables or name == locate.CACHE_VARIABLE]:
+    read = {*variables, locate.CACHE_VARIABLE, cache.LIMIT_VARIABLE}
+    if used := [f"{name}={os.environ[name]}" for name in own if name in read]:
         yield Check("note", "environment", f"set and used: {', '.join(used)}")
     for name in own:
-        if name not in variables and name != locate.CACHE_VARIABLE:
-            near = did_you_mean(name, [*variables, locate.CACHE_VARIABLE])
+        if name not in read:
+            near = did_you_mean(name, read)
             yield Check("note", "environment", f"{name} is set, but nothing reads it. {near}".rstrip())
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     text = "off: only folders and cached models" if offline else "asked for models by name (HF_HUB_OFFLINE is not set)"

@@ -9,6 +9,7 @@ from typing import Any
 
 from embeval.core import border
 from embeval.core.border import BORDER, KeyPath
+from embeval.core.paths import expanded
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.encoders import locate
@@ -89,8 +90,15 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         requests.refuse_same_models(models)
     except ConfigError as error:
         raise fail(("models", *error.key), str(error)) from None
+
+    def folder(name: str) -> Path:
+        try:
+            return root / expanded(getattr(settings, name))
+        except ConfigError as error:
+            raise fail((name,), f"{name}: {error}") from None
+
     if data is None and settings.data is not None:
-        data = root / Path(settings.data).expanduser()
+        data = folder("data")
     tasks = []
     for number, entry in enumerate(_list(value, "tasks", fail)):
         try:
@@ -113,7 +121,7 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         path=path,
         models=tuple(models),
         tasks=tuple(tasks),
-        results=root / Path(settings.results).expanduser(),
+        results=folder("results"),
         data=data,
         runtime=settings.runtime,
         statistics=settings.statistics,

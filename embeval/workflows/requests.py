@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embeval.core import border
+from embeval.core.paths import expanded
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, TaskSpec
 from embeval.data import beir, files
@@ -127,7 +128,7 @@ def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Tas
         raise ConfigError("A task needs 'data' (a file or folder) or the 'name' of a task from the catalogue.")
     if not isinstance(name := entry.get("name", ""), str):
         raise ConfigError(f"'name' must be text, not {name!r}.", key=("name",))
-    path = root / Path(entry["data"]).expanduser()
+    path = root / expanded(entry["data"])
     kind = entry.get("type") or _guess_type(path)
     name, split = _guess_name(path, kind)
     value = {

@@ -231,6 +231,9 @@ FINE = [
     "results list",
     "results list --results none",
     "results show demo-docs",
+    "cache stats",
+    "cache verify",
+    "cache prune --to 1GB",
     "schema result",
     "schema config",
     "doctor",
@@ -248,6 +251,8 @@ WRONG = [
     ("models show ./none", 3),
     ("results show nope", 3),
     ("results show", 2),
+    ("cache prune", 2),
+    ("cache prune --to much", 2),
     # Found by the parser, before any verb runs.
     ("run --resamples many", 2),
     ("run --no-such-option", 2),
@@ -357,7 +362,7 @@ def test_results_on_stdout_and_notes_on_stderr(project: Project) -> None:
     assert "[1/2]" not in done.out
     lines = done.err.splitlines()
     assert lines[0] == "[1/2] demo-docs · hashing"
-    assert re.fullmatch(r" +ndcg_at_10 0\.3920 \[0\.\d{4}, 0\.\d{4}\] · \d+\.\d s", lines[1])
+    assert re.fullmatch(r" +ndcg_at_10 0\.3920 \[0\.\d{4}, 0\.\d{4}\] · \d+\.\d s · 335 texts encoded", lines[1])
     assert "[2/2] demo-pairs · hashing" in lines
     assert lines[-1] == "Results: results"
 
@@ -880,9 +885,9 @@ def test_tasks_show_takes_settings_without_the_data(project: Project) -> None:
 
 def test_doctor_knows_which_variables_are_read(project: Project) -> None:
     """Those of any verb; a misspelt one is told as such."""
-    env = {"EMBEVAL_SEED": "7", "EMBEVAL_BY": "kind", "EMBEVAL_NOPE": "1"}
+    env = {"EMBEVAL_SEED": "7", "EMBEVAL_BY": "kind", "EMBEVAL_CACHE_LIMIT": "1GB", "EMBEVAL_NOPE": "1"}
     found = [each["found"] for each in project("doctor", "--json", env=env).json if each["name"] == "environment"]
-    assert found[0] == "set and used: EMBEVAL_BY=kind, EMBEVAL_SEED=7"
+    assert found[0] == "set and used: EMBEVAL_BY=kind, EMBEVAL_CACHE_LIMIT=1GB, EMBEVAL_SEED=7"
     assert found[1].startswith("EMBEVAL_NOPE is set, but nothing reads it.")
 
 

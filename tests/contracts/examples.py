@@ -8,15 +8,62 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
+from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
+from embeval.encoders import loading
+from tests.support import endpoint
 from tests.support.data import write_beir, write_pairs
-from tests.support.models import save_tiny_model
+from tests.support.exports import copy_of
+from tests.support.models import save_tiny_checkpoint, save_tiny_model, save_tiny_static
+
+TEXTS = [
+    "restore a backup of the old server",
+    "token",
+    "",
+    "   \n\t ",
+    "RESTORE a Backup of the OLD server",
+    "é ü ß 東京タワー שלום 🙂🙃 \u202eabc",
+    "x" * 100_000,
+    "backup " * 20_000,
+    "token",
+    "a\x00b",
+]
+"""What the suite for encoders encodes."""
+
+
+def endpoint_model(folder: Path) -> ModelSpec:
+    """A model behind a local server, which runs until the tests end."""
+    return ModelSpec(name="some-model", backend="openai", args={"base_url": endpoint.forever().url})
+
+
+def precomputed_model(folder: Path) -> ModelSpec:
+    """The vectors of the hashing baseline for ``TEXTS``, as a file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = [*dict.fromkeys(TEXTS), "backup"]
+    vectors = loading.load(loading.resolve(MODELS["hashing"](folder))).encode(texts, role=Role.TEXT).vectors
+    pq.write_table(pa.table({"text": texts, "embedding": list(vectors)}), folder / "vectors.parquet")
+    return ModelSpec(name=str(folder / "vectors.parquet"), backend="precomputed")
+
 
 MODELS: dict[str, Callable[[Path], ModelSpec]] = {
     "hashing": lambda folder: ModelSpec(name="hashing", backend="hashing"),
+    "onnx": lambda folder: ModelSpec(name=str(copy_of("tiny", folder / "model")), backend="onnx"),
+    "openai": endpoint_model,
+    "precomputed": precomputed_model,
     "sentence_transformers": lambda folder: ModelSpec(name=str(save_tiny_model(folder / "model"))),
+    "static": lambda folder: ModelSpec(name=str(save_tiny_static(folder / "model", normalize=True)), backend="static"),
+    "transformers": lambda folder: ModelSpec(
+        name=str(save_tiny_checkpoint(folder / "model", "bert")), backend="transformers", pooling="mean"
+    ),
 }
 """Backend -> a small model in a folder."""
+NEED_A_SERVER = {"openai"}
+"""Backends whose example talks to a local server."""
+WITHOUT_PROMPTS = {"precomputed"}
+"""Backends that put nothing before a text."""
+WITHOUT_A_LIMIT = {"openai", "precomputed"}
+"""Backends that can't cut a text to a number of tokens, nor tell what was cut."""
 
 
 def sts_task(folder: Path) -> TaskSpec:

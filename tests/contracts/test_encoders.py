@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,23 +15,19 @@ from embeval.core.specs import ModelSpec, Role, RuntimeOptions
 from embeval.encoders import loading
 from embeval.encoders.loading import BACKENDS
 from embeval.errors import ModelError
-from tests.contracts.examples import MODELS
-
-TEXTS = [
-    "restore a backup of the old server",
-    "token",
-    "",
-    "   \n\t ",
-    "RESTORE a Backup of the OLD server",
-    "é ü ß 東京タワー שלום 🙂🙃 \u202eabc",
-    "x" * 100_000,
-    "backup " * 20_000,
-    "token",
-    "a\x00b",
-]
+from tests.contracts.examples import MODELS, NEED_A_SERVER, TEXTS, WITHOUT_A_LIMIT, WITHOUT_PROMPTS
 
 
-@pytest.fixture(scope="module", params=BACKENDS.names())
+def backends(without: Collection[str] = ()) -> list[Any]:
+    """The backends to be tested, those with a local server allowed to reach it."""
+    return [
+        pytest.param(name, marks=pytest.mark.enable_socket if name in NEED_A_SERVER else ())
+        for name in BACKENDS.names()
+        if name not in without
+    ]
+
+
+@pytest.fixture(scope="module", params=backends())
 def spec(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ModelSpec:
     """A model of every backend."""
     return MODELS[request.param](tmp_path_factory.mktemp("model"))
@@ -83,6 +81,7 @@ def test_no_texts_give_no_vectors(spec: ModelSpec) -> None:
     assert encoder.encode([], role=Role.TEXT).vectors.shape == (0, encoder.info.dim)
 
 
+@pytest.mark.parametrize("spec", backends(without=WITHOUT_PROMPTS), indirect=True)
 def test_own_prompts_change_the_vector_of_their_role_only(spec: ModelSpec) -> None:
     """A prompt for queries: the query's vector is that of prompt and text, the document's is the bare one."""
     with_prompt = load(replace(spec, prompts={"query": "the query "}))
@@ -136,6 +135,7 @@ def test_each_setting_changes_the_digest(spec: ModelSpec) -> None:
     assert len(digests | {base.digest}) == len(changes) + 1
 
 
+@pytest.mark.parametrize("spec", backends(without=WITHOUT_A_LIMIT), indirect=True)
 def test_limit_of_the_spec_is_kept_and_counted(spec: ModelSpec) -> None:
     """With 8 tokens at most, long texts lose tokens, short ones don't, and kept + lost is the whole."""
     encoder = load(replace(spec, max_seq_length=8))

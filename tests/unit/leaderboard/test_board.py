@@ -14,6 +14,7 @@ from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.signature import Signature
 from embeval.core.specs import DatasetRef, ModelSpec, StatisticsOptions, TaskSpec
 from embeval.leaderboard.board import Board, build
+from embeval.leaderboard.render import markdown
 
 MINI = ModelSpec(name="org/mini", revision="a" * 40)
 MAXI = ModelSpec(name="org/maxi", revision="b" * 40)
@@ -145,6 +146,9 @@ def test_different_protocols_never_share_a_column(change: dict[str, Any], expect
     board = build([made(MINI, "wiki", 0.5), made(MAXI, "wiki", 0.6, **change)], older=True)
     assert len(board.columns) == 2
     assert [row.mean for row in board.rows] == [None, None]
+    assert not board.has_means
+    assert any(remark.startswith("No mean: ") for remark in board.remarks())
+    assert "Mean" not in markdown(board)
     assert sorted(len(row.cells) for row in board.rows) == [1, 1]
     assert len(set(headings(board))) == 2, headings(board)
     if expected is not None:

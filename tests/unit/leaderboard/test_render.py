@@ -121,8 +121,8 @@ def test_no_text_breaks_the_table(text: str) -> None:
 def test_reasons_are_escaped_like_everything_else(label: str) -> None:
     """The reason of an undefined mean carries the name of a sub-set, which comes from a data file."""
     undefined = MetricValue(value=None, n_items=3, reason=f"undefined_in_subset:{label}")
-    lines = markdown(board(("mini", None, [undefined, FULL]))).splitlines()
-    assert len(lines) == 3
+    lines = markdown(board(("mini", None, [undefined, FULL]), ("maxi", 0.5, [FULL, FULL]))).splitlines()
+    assert len(lines) == 4
     assert cells(lines[2])[2] == f"n/a (undefined_in_subset:{escape(label)})"
 
 

@@ -157,7 +157,8 @@ def test_both_onnxruntimes_are_an_error(installed: dict[str, str]) -> None:
 def test_no_onnxruntime_is_worth_a_note(installed: dict[str, str]) -> None:
     """Only a backend needs it."""
     del installed["onnxruntime-gpu"]
-    assert list(checks._onnx()) == [Check("note", "onnxruntime", "not installed")]
+    text = "not installed; the backend onnx needs it: pip install onnxruntime-gpu"
+    assert list(checks._onnx()) == [Check("note", "onnxruntime", text)]
 
 
 def test_an_onnxruntime_that_cannot_be_imported_is_an_error(

@@ -33,6 +33,9 @@ models:
     dtype: float16
     similarity: dot
     args: {trust_remote_code: false}
+    prompting: swap
+    quantize: binary
+    rescore: 4
 tasks:
   - demo-docs,depth=50
   - name: support-kb
@@ -64,6 +67,8 @@ runtime:
   device: cpu
   batch_tokens: 512
   num_threads: 2
+  compile: true
+  cache: false
 statistics:
   resamples: 500
   level: 0.9
@@ -122,6 +127,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             dtype="float16",
             similarity="dot",
             args={"trust_remote_code": False},
+            prompting="swap",
+            quantize="binary",
+            rescore=4,
         ),
     )
     docs, support, pairs = config.tasks
@@ -147,7 +155,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert pairs.options.columns == PairColumns(
         sentence1="left", sentence2="right", score="gold", id="number", subset="part"
     )
-    assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2)
+    assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert (config.path, config.results, config.data) == (
         tmp_path / "embeval.yaml",
@@ -318,6 +326,10 @@ def test_unknown_keys_with_nothing_near_list_what_is_known(tmp_path: Path) -> No
         ("tasks: [demo-docs]\nmodels: demo\n", 2, ["models must be a list", "- "]),
         ("models: [demo]\ntasks: demo-docs\n", 2, ["tasks must be a list"]),
         ("models: {name: demo}\n", 1, ["models must be a list"]),
+        ("runtime:\n  batch_tokens: 1.5\n", 2, ["runtime.batch_tokens: must be a whole number or 'auto', not 1.5"]),
+        ("runtime:\n  batch_tokens: all\n", 2, ["runtime.batch_tokens: must be a whole number or 'auto', not 'all'"]),
+        ("models: []\nresults: ~nobody-here/r\n", 2, ["results: '~nobody-here/r'", "Write the path out"]),
+        ("models: []\ndata: ~nobody-here/r\n", 2, ["data: '~nobody-here/r'", "Write the path out"]),
         ("\nmodels: 0\n", 2, ["models must be a list"]),
         ("\ntasks: ''\n", 2, ["tasks must be a list"]),
         ("\nmodels: {}\n", 2, ["models must be a list"]),

@@ -141,7 +141,7 @@ def test_parse_model(text: str, expected: ModelSpec) -> None:
         (",dim=3", "',dim=3' names no model"),
         ("demo,truncate_dim=many", "model 'demo,truncate_dim=many': truncate_dim: .* not 'many'"),
         ("demo,normalize=1", "normalize: .* not 1"),
-        ("demo,dtype=float8", "dtype: .*'float32', 'bfloat16' or 'float16', not 'float8'"),
+        ("demo,dtype=float8", "dtype: .*'float32', 'bfloat16', 'float16' or 'int8', not 'float8'"),
         ("demo,pooling=average", "pooling: .*'cls', 'mean'.* not 'average'"),
         ("demo,revision=12", "revision: .* not 12"),
     ],

@@ -1,0 +1,77 @@
+"""What ``models show`` tells: sizes from the files, languages from the card, and what a corpus takes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from embeval.core.specs import ModelSpec, RuntimeOptions
+from embeval.encoders import loading
+from embeval.workflows import model_facts
+from embeval.workflows.samples import Sample
+
+RUNTIME = RuntimeOptions(device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("card", "languages"),
+    [
+        ("---\nlanguage: en\nlicense: mit\n---\n# Model\n", ("en",)),
+        ("---\nlanguage: [en, de]\n---\n", ("en", "de")),
+        ("---\nlanguage:\n- en\n- de\nlicense: mit\n---\n", ("en", "de")),
+        ("---\nlanguage:\n  - multilingual\n  - 'zh'\n---\n", ("multilingual", "zh")),
+        ('---\ntags:\n- x\nlanguage: "pt" # two\n---\n', ("pt",)),
+        ("---\r\nlanguage:\r\n- no\r\n- en\r\n---\r\n", ("no", "en")),
+        ("---\nlicense: mit\n---\nlanguage: en\n", ()),
+        ("---\nlanguage:\n---\n", ()),
+        ("---\nlanguage: {a: b}\n---\n", ()),
+        ("---\nlanguage: [en\n---\n", ()),
+        ("---\n- language\n---\n", ()),
+        ("# Model\n\nlanguage: en\n", ()),
+        ("", ()),
+    ],
+)
+def test_languages_of_a_card(tmp_path: Path, card: str, languages: tuple[str, ...]) -> None:
+    """From the front matter in each form that the hub takes, "no" being Norwegian; nowhere else."""
+    file = tmp_path / "README.md"
+    file.write_bytes(card.encode())
+    assert model_facts.languages(file) == languages
+
+
+def test_no_card_no_languages(tmp_path: Path) -> None:
+    """Also where it is a folder."""
+    assert model_facts.languages(tmp_path / "README.md") == ()
+    assert model_facts.languages(tmp_path) == ()
+
+
+def test_a_model_of_files(tiny_model: Path) -> None:
+    """Bytes on disk as the file system counts them, bytes in memory by the number of parameters."""
+    facts = model_facts.look(ModelSpec(name=str(tiny_model)), RUNTIME)
+    n = facts.encoder.info.n_parameters
+    assert n is not None
+    assert facts.disk_bytes == sum(file.stat().st_size for file in tiny_model.rglob("*") if file.is_file())
+    assert facts.disk_bytes > 4 * n
+    assert facts.memory_bytes == {"float32": 4 * n, "bfloat16": 2 * n, "float16": 2 * n, "int8": n}
+    told = facts.to_json()
+    assert (told["dimensions"], told["max_seq_length"], told["pooling"]) == (32, 16, "mean")
+    assert told["memory_bytes"]["float32"] == 4 * n
+
+
+def test_a_model_without_files() -> None:
+    """Nothing on disk, nothing in memory, no languages."""
+    facts = model_facts.look(ModelSpec(name="hashing", backend="hashing"), RUNTIME)
+    assert (facts.disk_bytes, facts.memory_bytes, facts.languages) == (0, {}, ())
+
+
+def test_what_a_corpus_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """40 texts in 2 s: 20 a second, a million in 50,000 s; 16 dimensions are 64, 20 and 2 bytes."""
+    clock = iter([10.0, 12.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    encoder = loading.load(loading.resolve(ModelSpec(name="hashing", backend="hashing", args={"dim": 16})), RUNTIME)
+    sample = Sample("texts", tuple(f"some words number {number}" for number in range(40)), None)
+    found = model_facts.estimate(encoder, 1_000_000, sample)
+    assert (found.documents_per_s, found.tokens_per_document) == (20.0, 4.0)
+    assert found.hours == pytest.approx(50_000 / 3600)
+    assert found.vector_bytes == {"float32": 64_000_000, "int8": 20_000_000, "binary": 2_000_000}
