@@ -38,31 +38,6 @@ RETRIEVAL = {"SciFact": 300, "Cranfield": 225, "CISI": 76, "Vaswani": 93, "ADI":
 """Task -> judged queries, as the data folder's README counts them."""
 
 
-@pytest.fixture(scope="session")
-def folder(real_data: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the project's own evaluation file as its embeval.yaml."""
-    folder = tmp_path_factory.mktemp("real")
-    public = (repository / "leaderboards" / "public.yaml").read_text(encoding="utf-8")
-    (folder / "embeval.yaml").write_text(f"{public}\ndata: {real_data}\n", encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def run(folder: Path) -> Done:
-    """``embeval run`` on that file."""
-    return embeval("run", cwd=folder, timeout=2700)
-
-
-@pytest.fixture(scope="session")
-def results(run: Done, folder: Path) -> Mapping[str, Stored]:
-    """Task -> stored result of the model for the whole split."""
-    assert run.code == 0, run.err
-    found = ResultStore(folder / "results").find(model=MODEL, subset="all", status="ok")
-    by_task = {each.result.task.name: each for each in found}
-    assert set(by_task) == {*STS, "BIOSSES", *RETRIEVAL}
-    return by_task
-
-
 @pytest.mark.parametrize("name", list(STS))
 def test_sts_equals_the_published_score(results: Mapping[str, Stored], name: str) -> None:
     """cosine_spearman in float32, within the stated tolerance."""
