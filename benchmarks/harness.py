@@ -53,7 +53,7 @@ def write(name: str, figures: Mapping[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     content = {
         "benchmark": name,
-        "command": f"python -m benchmarks.{Path(sys.argv[0]).stem}",
+        "command": " ".join([f"python -m benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine,
         "figures": dict(figures),
