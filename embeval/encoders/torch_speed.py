@@ -115,7 +115,8 @@ def _pack(module: nn.Module, dtype: torch.dtype, rows: int) -> None:
         dense = getattr(child, "dense", None)
         if type(dense) is nn.Linear and _is_gelu(activation):
             packed = _packed(dense, dtype, gelu=True, rows=rows)
-            if packed is not None:
+            # Names of parts don't say how they are put together: only a block that is just these two is replaced.
+            if packed is not None and _is_just(child, packed):
                 setattr(child, "dense", packed)  # noqa: B010 - a module takes its children by setattr
                 setattr(child, "intermediate_act_fn", nn.Identity())  # noqa: B010
         if (residual := _packed_residual(child, dtype, rows)) is not None:
@@ -127,6 +128,20 @@ def _pack(module: nn.Module, dtype: torch.dtype, rows: int) -> None:
                 setattr(module, name, packed)
         else:
             _pack(child, dtype, rows)
+
+
+def _is_just(block: nn.Module, packed: PackedLinear) -> bool:
+    """Whether a block gives what the packed layer gives, on numbers."""
+    out_features, in_features = packed.weight.shape
+    probe = torch.linspace(-1, 1, 3 * in_features).reshape(1, 3, in_features).to(packed.weight.dtype)
+    try:
+        expected = block(probe)
+    except (RuntimeError, NotImplementedError, TypeError, AttributeError):
+        return False  # it takes something else
+    if not isinstance(expected, torch.Tensor) or expected.shape != (1, 3, out_features):
+        return False
+    error = (packed(probe).float() - expected.float()).abs().max()
+    return bool(error <= CLOSE[packed.weight.dtype] * expected.float().abs().max().clamp(min=1e-3))
 
 
 def _is_gelu(activation: Any) -> bool:
@@ -149,7 +164,7 @@ def _packed(linear: nn.Linear, dtype: torch.dtype, *, gelu: bool, rows: int) -> 
         packed = PackedLinear(linear, gelu=gelu, rows=rows)
         found = packed(probe)
     except (RuntimeError, NotImplementedError):
-        return None
+        return None  # oneDNN has no such kernel here: the layer stays as it is
     bias: torch.Tensor | None = linear.bias  # torch's own annotation forgets None
     bias = bias.float() if bias is not None else None
     expected = nn.functional.linear(probe.float(), linear.weight.float(), bias)
@@ -175,7 +190,7 @@ def _packed_residual(child: nn.Module, dtype: torch.dtype, rows: int) -> PackedR
         packed = PackedResidual(child, rows)
         found, expected = packed(before, other), child(before, other)
     except (RuntimeError, NotImplementedError, TypeError, AttributeError):
-        return None
+        return None  # a block that takes something else, or no such kernel: it stays as it is
     if not isinstance(expected, torch.Tensor) or expected.shape != found.shape:
         return None
     error = (found.float() - expected.float()).abs().max()

@@ -314,3 +314,27 @@ def test_a_block_that_only_looks_like_a_residual_one_stays() -> None:
         after = model["block"](*inputs)
     assert isinstance(model["block"], Other)
     assert torch.allclose(before, after, atol=1e-5)
+
+
+class Summed(nn.Module):
+    """The two parts of a block by name, with a sum between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Linear(8, 8)
+        self.intermediate_act_fn = nn.GELU()
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """[..., 8] from [..., 8]."""
+        mixed: torch.Tensor = self.intermediate_act_fn(self.dense(hidden_states) + hidden_states)
+        return mixed
+
+
+def test_a_block_put_together_otherwise_is_left_alone() -> None:
+    """Fused by the names of its parts its sum would come after the activation."""
+    model = nn.ModuleDict({"block": Summed()})
+    inputs = torch.linspace(-2, 2, 48).reshape(2, 3, 8)
+    with torch.inference_mode():
+        expected = model["block"](inputs)
+        speed_up(model, torch.float32, rows=16)
+        torch.testing.assert_close(model["block"](inputs), expected, atol=1e-5, rtol=0)
