@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from embeval.core.progress import Silent
 from embeval.encoders.cache import TokenCounts, VectorCache, upkeep
 
-DIMS = {"a" * 64: 40, "b" * 64: 50}
-SMALL_LIMIT = 450_000
-"""Two of the larger puts fit in."""
+DIMS = {"a" * 64: 400, "b" * 64: 500}
+SMALL_LIMIT = 3_500_000
+"""Two of the larger puts fit in; the index, which may grow to half of it, stays far below."""
 
 MANY = 600
 
@@ -52,11 +52,20 @@ class Cache(RuleBasedStateMachine):
         keys = np.full((n, 16), version % 256, dtype=np.uint8)
         keys[:, -1] = 0
         lengths = np.arange(n, dtype=np.int64)
+        self.forget_what_was_dropped(key, texts)
         self.cache.shelf(key, {"model": key[:1]}).put(
             texts, vectors, TokenCounts(lengths, np.full(n, lost, np.int64), None, keys)
         )
         for row, text in enumerate(texts):
             self.model.setdefault((key, text), (vectors[row].tobytes(), row, lost, keys[row].tobytes()))
+
+    def forget_what_was_dropped(self, key: str, texts: list[str]) -> None:
+        """In a small cache: what made room has no old value that it keeps when it is put again."""
+        if not self.lossless:
+            there = set(self.cache.shelf(key, {}).get(texts).rows.tolist())
+            for row, text in enumerate(texts):
+                if row not in there:
+                    self.model.pop((key, text), None)
 
     @rule(key=shelves, start=st.integers(0, 10**6))
     def put_many(self, key: str, start: int) -> None:
@@ -64,6 +73,7 @@ class Cache(RuleBasedStateMachine):
         texts = [str(number) for number in range(start, start + MANY)]
         vectors = np.full((MANY, DIMS[key]), start, dtype=np.float32)
         none = np.zeros(MANY, dtype=np.int64)
+        self.forget_what_was_dropped(key, texts)
         self.cache.shelf(key, {}).put(texts, vectors, TokenCounts(none, none, None, np.zeros((MANY, 16), np.uint8)))
         for text, vector in zip(texts, vectors, strict=True):
             self.model.setdefault((key, text), (vector.tobytes(), 0, 0, bytes(16)))

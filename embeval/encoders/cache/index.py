@@ -109,6 +109,8 @@ class Index:
                     with env.begin(write=write) as txn:
                         if not self._is_current():  # removed while this writer waited for its turn
                             continue
+                        if write:
+                            _fill_map(env, self.file)
                         return work(Tables(txn))
                 except lmdb.MapFullError:
                     env.set_mapsize(2 * env.info()["map_size"])
@@ -140,7 +142,7 @@ class Index:
             stat, info = env.stat(), env.info()
             if self.file.stat().st_size < (info["last_pgno"] + 1) * stat["psize"]:
                 raise lmdb.CorruptedError("the index is cut short")  # reading on would kill the process
-            _check_format(env, new=stat["entries"] == 0)
+            _check_format(env, self.file, new=stat["entries"] == 0)
             self._identity = _identity(self.file)
         except BaseException:
             env.close()
@@ -158,8 +160,21 @@ class Index:
             self._inherited, self._env, self._busy = self._env, None, False
 
 
-def _check_format(env: Environment, *, new: bool) -> None:
+def _fill_map(env: Environment, file: Path) -> None:
+    """Makes the file as long as the map, with a hole; to be called in a write transaction, so that nobody cuts it.
+
+    LMDB counts pages that were taken and given back in one transaction, and never writes them. A file that such pages
+    end would look like one that was cut.
+    """
+    n_bytes = env.info()["map_size"]
+    if file.stat().st_size < n_bytes:
+        os.truncate(file, n_bytes)
+
+
+def _check_format(env: Environment, file: Path, *, new: bool) -> None:
     with env.begin(write=new) as txn:
+        if new:
+            _fill_map(env, file)
         found = txn.get(_FORMAT_KEY)
         if found is None and new:
             txn.put(_FORMAT_KEY, FORMAT)
