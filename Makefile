@@ -33,7 +33,7 @@ real: $(VENV)/dev.installed
 timing: $(VENV)/dev.installed
 	$(BIN)/pytest -m timing
 
-bench: $(VENV)/dev.installed
+bench: $(VENV)/bench.installed
 	for script in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
 
 $(VENV)/bin/python:
@@ -46,6 +46,10 @@ $(VENV)/demo.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/dev.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[demo,dev]'
 	touch $@ $(VENV)/demo.installed
+
+$(VENV)/bench.installed: $(VENV)/dev.installed
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[demo,dev,bench]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

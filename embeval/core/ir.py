@@ -9,7 +9,7 @@ Scores are float32, as trec_eval keeps them: two doubles that differ in the last
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -201,9 +201,15 @@ class Run:
 
     def without_self_matches(self) -> Run:
         """The run without hits whose doc id equals the query id; what stood below moves up."""
+        return self.without({query: (query,) for query in self.query_ids})
+
+    def without(self, excluded: Mapping[str, Collection[str]]) -> Run:
+        """The run without the documents that are excluded per query; what stood below moves up."""
         position = {doc: index for index, doc in enumerate(self.doc_ids)}
-        own = np.array([position.get(query, -2) for query in self.query_ids], dtype=np.int32)
-        drop = self.docs == own[:, None]
+        drop = np.zeros(self.docs.shape, dtype=np.bool_)
+        for row, query in enumerate(self.query_ids):
+            if places := [position[doc] for doc in excluded.get(query, ()) if doc in position]:
+                drop[row] = np.isin(self.docs[row], places)
         if not drop.any():
             return self
         order = np.argsort(drop, axis=1, kind="stable")  # False before True: dropped hits go to the end of their row

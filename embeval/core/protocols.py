@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from embeval.core import strict_json
 from embeval.core.embeddings import Embeddings, Vectors, Work
-from embeval.core.ir import FloatRows, Run
+from embeval.core.ir import FloatRows, Run, TieRule
 from embeval.core.progress import Progress
 from embeval.core.records import Column, ItemRecords
-from embeval.core.specs import ModelSpec, Role, SimilarityName, TaskSpec
+from embeval.core.specs import ModelSpec, RerankerSpec, Role, SimilarityName, TaskSpec
+from embeval.errors import EvaluationError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +84,104 @@ class Encoder(Protocol):
         """Embeddings in the order of the texts.
 
         Raises ``InvalidEmbeddingsError``, which names the texts by ``ids``, where the model gives NaN or Inf.
+        """
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """A system that ranks documents itself and gives no vectors: BM25, or rankings from a file."""
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The system with its revision resolved."""
+
+    @property
+    def info(self) -> EncoderInfo:
+        """Where it runs; 0 dimensions."""
+
+    def rank(
+        self,
+        doc_ids: Sequence[str],
+        doc_texts: Sequence[str],
+        query_ids: Sequence[str],
+        query_texts: Sequence[str],
+        *,
+        depth: int,
+        ties: TieRule,
+        progress: Progress | None = None,
+    ) -> Run:
+        """The ``depth`` best documents per query, in the order of ``query_ids``."""
+
+
+Fusion = Literal["rrf", "weighted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hybrid:
+    """Several systems whose rankings become one; ``retrieval.fusion`` does it."""
+
+    spec: ModelSpec
+    """The system as a whole; its revision follows from those of the parts."""
+    info: EncoderInfo
+    """Of the first encoder among the parts, else of the first part."""
+    parts: tuple[Encoder | Ranker, ...]
+    """At least two."""
+    method: Fusion = "rrf"
+    """``rrf``: reciprocal ranks; ``weighted``: scores scaled to [0, 1] per query."""
+    rrf_k: int = 60
+    """Added to each rank. Source: Cormack, Clarke & Büttcher, SIGIR 2009."""
+    weights: tuple[float, ...] = ()
+    """One per part; empty: all the same."""
+
+
+System = Encoder | Ranker | Hybrid
+"""Whatever can be evaluated on retrieval. Other tasks need vectors."""
+
+
+def require_encoder(system: System, task: TaskSpec) -> Encoder:
+    """The system, if it gives vectors. Raises ``EvaluationError`` for one that only ranks documents."""
+    if not isinstance(system, Encoder):
+        raise EvaluationError(
+            f"{system.spec.label} ranks documents and gives no vectors, so it can't be evaluated on the task "
+            f"{task.name!r} of type {task.type}. It fits tasks of type retrieval."
+        )
+    return system
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairScores:
+    """What a cross-encoder says of pairs of query and document."""
+
+    scores: FloatRows
+    """float32 [n]: higher is more relevant; as the model gives them, without a sigmoid that could make ties."""
+    n_truncated: int = 0
+    """Pairs of which something was cut."""
+    n_document_lost: int = 0
+    """Of these, pairs with nothing left of a document that is not empty; such a score says nothing."""
+    tokens_kept: int = 0
+    """Tokens that the model saw, special ones included."""
+    tokens_lost: int = 0
+    """Tokens cut off."""
+    work: Work = field(default_factory=Work)
+    """What went through the model; what came from the cache did not."""
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """A model that scores a query and a document together."""
+
+    @property
+    def spec(self) -> RerankerSpec:
+        """The model with its revision resolved."""
+
+    @property
+    def info(self) -> EncoderInfo:
+        """Limits and hardware; 1 dimension."""
+
+    def score(self, pairs: Sequence[tuple[str, str]], *, progress: Progress | None = None) -> PairScores:
+        """Scores of (query, document) pairs, in their order.
+
+        Raises ``ModelError`` where the model gives NaN or Inf.
         """
 
 
@@ -191,8 +290,8 @@ class Task(Protocol[P]):
     def metrics(self, payload: P) -> tuple[Metric, ...]:
         """The metrics to compute, the main one first."""
 
-    def collect(self, payload: P, encoder: Encoder, progress: Progress) -> Collected:
-        """Item records of the model on the data."""
+    def collect(self, payload: P, system: System, progress: Progress) -> Collected:
+        """Item records of the system on the data."""
 
 
 @runtime_checkable
@@ -202,8 +301,13 @@ class Remeasurable(Protocol):
     def labels(self, payload: Any) -> str:
         """Hash of the labels by which items can be grouped. They change no number, but what can be asked of one."""
 
-    def remeasure(self, payload: Any, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]) -> Collected:
-        """Item records of a stored ranking; ``counts`` and ``warnings`` are those it was stored with."""
+    def remeasure(
+        self, payload: Any, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]
+    ) -> Collected | None:
+        """Item records of a stored ranking; ``counts`` and ``warnings`` are those it was stored with.
+
+        None where the ranking alone doesn't tell all that is wanted now.
+        """
 
 
 class TaskType(Protocol):

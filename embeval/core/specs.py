@@ -130,6 +130,38 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RerankerSpec:
+    """A cross-encoder with everything that may change a score of a pair, and nothing else."""
+
+    __pydantic_config__ = BORDER
+
+    name: str
+    """Hub name or local folder; in a stored result the short name without any local path."""
+    backend: str = "sentence_transformers"
+    """Which file of ``embeval/rerankers/backends`` runs it."""
+    revision: str | None = None
+    """Commit or ``sha256:…`` of the model's files; never null in a result. Given for a local folder, it must match."""
+    max_seq_length: int | None = None
+    """Tokens kept of a pair, special ones included; null: as the model declares."""
+    dtype: Dtype = "float32"
+    """Number format inside the model. Everything after the model is float32."""
+    args: Mapping[str, Scalar] = field(default_factory=dict)
+    """Options of the backend, such as ``trust_remote_code: true`` or ``label: 1``."""
+
+    def __post_init__(self) -> None:
+        if not str(self.name).strip():
+            raise ValueError("name must not be empty")
+
+    @property
+    def digest(self) -> str:
+        """sha256 over all fields. Where the revision is a hash of the files, the name does not count."""
+        fields = dataclasses.asdict(self)
+        if self.revision is not None and self.revision.startswith("sha256:"):
+            del fields["name"]
+        return strict_json.digest(fields)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RuntimeOptions:
     """How a model is run. Changes the speed, not what is measured; recorded in the provenance."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from embeval.core.ir import MAX_GRADE, Qrels
 from embeval.core.words import plural
@@ -18,6 +19,8 @@ from embeval.data import files
 from embeval.errors import DataError
 
 QRELS_HEADER = ("query-id", "corpus-id", "score")
+CORPUS_FIELDS = ("_id", "title", "text", "document", "start", "end")
+"""Fields of the corpus file that mean something; others are labels of documents."""
 SHOWN = 5
 """Ids listed in a message."""
 MAX_LABELS = 50
@@ -33,6 +36,17 @@ class Unreachable(StrEnum):
     """The data is refused."""
     KEEP = "keep"
     """They stay and count as never found; the result says what ceiling that sets."""
+
+
+class Source(NamedTuple):
+    """The place of a passage: fields ``document``, ``start`` and ``end`` of the corpus file."""
+
+    document: str
+    """Id of the document that it is a passage of."""
+    start: int | None
+    """Its first character in the text of that document; None where not known."""
+    end: int | None
+    """The character after its last one."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,12 @@ class RetrievalData:
     """Field -> query id -> value, for slices: the fields of the queries file that are labels and not texts."""
     unreachable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Query id -> judged documents (grade above 0) that are not in the corpus."""
+    excluded: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Query id -> documents that are no hits for that query: the field ``exclude`` of the queries file."""
+    doc_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Field -> doc id -> value: the fields of the corpus file that are labels and not texts."""
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    """Doc id -> where it was cut from, for passages of longer documents."""
 
     @cached_property
     def doc_id_set(self) -> frozenset[str]:
@@ -73,6 +93,8 @@ class RetrievalData:
             yield from ("document", self.doc_ids[row], self.doc_texts[row])
         for query in sorted(self.queries):
             yield from ("query", query, self.queries[query], str(query not in self.unanswerable))
+            for doc in sorted(self.excluded.get(query, ())):
+                yield from ("excluded", query, doc)
         for query in sorted(self.qrels.judgments):
             for doc, grade in sorted(self.qrels.judgments[query].items()):
                 yield from ("judgment", query, doc, str(grade))
@@ -84,12 +106,19 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         raise DataError(f"{folder}: no such folder. A BEIR folder holds corpus.jsonl, queries.jsonl and qrels/.")
     qrels_file = _qrels_file(folder, split)
     documents: dict[str, str] = {}
+    sources: dict[str, Source] = {}
+    doc_fields: dict[str, dict[str, str]] = {}
     corpus_file = _one_of(folder, "corpus")
     for row in files.rows(corpus_file):
         doc = _new_id(row, corpus_file, documents)
         title = files.text(row, corpus_file, "title") if row.values.get("title") is not None else ""
         documents[doc] = f"{title} {files.text(row, corpus_file, 'text')}".strip()
-    queries, unanswerable, fields = _queries(_one_of(folder, "queries"))
+        if row.values.get("document") is not None:
+            sources[doc] = _source(row, corpus_file)
+        for name, value in row.values.items():
+            if name not in CORPUS_FIELDS and isinstance(value, str):
+                doc_fields.setdefault(name, {})[doc] = files.whole_characters(value, row, corpus_file, name)
+    queries, unanswerable, excluded, fields = _queries(_one_of(folder, "queries"))
     qrels, lines = _qrels(qrels_file)
 
     if dangling := [query for query in qrels.judgments if query not in queries]:
@@ -122,6 +151,9 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         unanswerable=frozenset(unanswerable),
         query_labels={name: values for name, values in fields.items() if _are_labels(list(values.values()))},
         unreachable=ghosts,
+        excluded=excluded,
+        doc_labels={name: values for name, values in doc_fields.items() if _are_labels(list(values.values()))},
+        sources=sources,
     )
 
 
@@ -165,9 +197,31 @@ def _new_id(row: files.Row, path: Path, known: Mapping[str, object]) -> str:
     return name
 
 
-def _queries(path: Path) -> tuple[dict[str, str], list[str], dict[str, dict[str, str]]]:
+def _source(row: files.Row, path: Path) -> Source:
+    offsets = []
+    for name in ("start", "end"):
+        value = row.values.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise DataError(f"{path}, line {row.line}: {name!r} must be a number of characters, not {value!r}.")
+        offsets.append(value)
+    return Source(files.identifier(row, path, "document"), *offsets)
+
+
+def _excluded(row: files.Row, path: Path) -> frozenset[str]:
+    value = row.values.get("exclude")
+    if value is None:
+        return frozenset()
+    if not isinstance(value, list) or not all(isinstance(doc, str) and doc for doc in value):
+        raise DataError(f"{path}, line {row.line}: 'exclude' must be a list of document ids, not {value!r:.60}.")
+    return frozenset(value)
+
+
+def _queries(
+    path: Path,
+) -> tuple[dict[str, str], list[str], dict[str, frozenset[str]], dict[str, dict[str, str]]]:
     queries: dict[str, str] = {}
     unanswerable: list[str] = []
+    excluded: dict[str, frozenset[str]] = {}
     fields: dict[str, dict[str, str]] = {}
     for row in files.rows(path):
         query = _new_id(row, path, queries)
@@ -177,10 +231,12 @@ def _queries(path: Path) -> tuple[dict[str, str], list[str], dict[str, dict[str,
             raise DataError(f"{path}, line {row.line}: 'answerable' must be true or false, not {answerable!r}.")
         if not answerable:
             unanswerable.append(query)
+        if documents := _excluded(row, path):
+            excluded[query] = documents
         for name, value in row.values.items():
             if name not in ("_id", "text") and isinstance(value, str):
                 fields.setdefault(name, {})[query] = files.whole_characters(value, row, path, name)
-    return queries, unanswerable, fields
+    return queries, unanswerable, excluded, fields
 
 
 def _qrels(path: Path) -> tuple[Qrels, dict[str, int]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from embeval.core import strict_json
-from embeval.core.protocols import Encoder
+from embeval.core.protocols import Encoder, Hybrid, System
 from embeval.core.specs import Dtype, ModelSpec, RuntimeOptions
 from embeval.encoders.locate import Located
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, ModelError
 from embeval.registry import Registry
 
 if TYPE_CHECKING:
@@ -33,8 +34,16 @@ class BackendType(Protocol):
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         """The model with its revision, without loading it or importing anything heavy."""
 
-    def load(self, located: Located, runtime: RuntimeOptions) -> Encoder:
-        """The model, ready to encode. Raises ``ModelError``."""
+    def load(self, located: Located, runtime: RuntimeOptions) -> System:
+        """The model, ready to encode or to rank. Raises ``ModelError``."""
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """A backend whose models are made of other models, each with a cache of its own."""
+
+    def compose(self, located: Located, load: Callable[[ModelSpec], System]) -> Hybrid:
+        """The whole; ``load`` gives a part."""
 
 
 BACKENDS: Registry[BackendType] = Registry(
@@ -55,7 +64,15 @@ def resolve(spec: ModelSpec, *, verify: bool = False) -> Located:
 
 
 def load(located: Located, runtime: RuntimeOptions | None = None, cache: VectorCache | None = None) -> Encoder:
-    """The encoder of a resolved model.
+    """The encoder of a resolved model. Raises ``ModelError`` for a system that gives no vectors."""
+    system = load_system(located, runtime, cache)
+    if not isinstance(system, Encoder):
+        raise ModelError(f"{located.spec.label} ranks documents and gives no vectors. Give an embedding model.")
+    return system
+
+
+def load_system(located: Located, runtime: RuntimeOptions | None = None, cache: VectorCache | None = None) -> System:
+    """The encoder of a resolved model, or what ranks documents without one.
 
     With a cache, a model whose vectors are there is not even loaded: the encoder loads it when a text is missing.
     """
@@ -63,6 +80,8 @@ def load(located: Located, runtime: RuntimeOptions | None = None, cache: VectorC
     from embeval.encoders.encoder import BatchedEncoder
 
     backend, options = BACKENDS.get(located.spec.backend), runtime or RuntimeOptions()
+    if isinstance(backend, Composite):
+        return backend.compose(located, lambda spec: load_system(resolve(spec), options, cache))
     remote = located.spec.args.get("trust_remote_code") and located.folder is not None
     if remote and located.folder is not None and shelves.code_elsewhere(located.folder):
         cache = None  # that code may change, and the same key would find what the old one computed

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from embeval.core import provenance, strict_json
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
-from embeval.core.protocols import Encoder, Metric, Remeasurable, Task
+from embeval.core.protocols import Metric, Remeasurable, System, Task
 from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
@@ -147,7 +147,7 @@ class _Worker:
         self._cache = cache
         self._store, self._options, self._progress, self._git = store, options, progress, git
         self._located: Located | Exception | None = None
-        self._encoder: Encoder | Exception | None = None
+        self._encoder: System | Exception | None = None
 
     @property
     def found(self) -> bool:
@@ -250,12 +250,12 @@ class _Worker:
             raise self._located
         return self._located
 
-    def _load(self, located: Located) -> tuple[Encoder, bool]:
+    def _load(self, located: Located) -> tuple[System, bool]:
         loaded_now = self._encoder is None
         if loaded_now:
             self._progress.start("loading the model", 1, "model")
             try:
-                self._encoder = loading.load(located, self._options.runtime, self._cache)
+                self._encoder = loading.load_system(located, self._options.runtime, self._cache)
             except EmbevalError as error:  # the next task would run into it again
                 self._encoder = error
             finally:
@@ -334,6 +334,8 @@ class _Worker:
         if run is not None and isinstance(task, Remeasurable):
             # From the ranking even where the metrics are known: counts and notes hang on the main score too.
             collected = task.remeasure(payload, run, old.counts, old.warnings)
+            if collected is None:
+                return None
             evidence = self._evidence(old, task, metrics, collected.records, run=run, labels=_labels(task, payload))
             evidence = replace(evidence, counts=collected.counts, warnings=collected.warnings)
         elif all(old.signature.metrics.get(metric.name) == metric.version for metric in metrics):
@@ -390,7 +392,7 @@ def _portable(spec: TaskSpec) -> TaskSpec:
     return replace(spec, dataset=replace(spec.dataset, path=path))
 
 
-def _late_load_s(encoder: Encoder) -> float:
+def _late_load_s(encoder: System) -> float:
     return encoder.late_load_s if isinstance(encoder, BatchedEncoder) else 0.0
 
 

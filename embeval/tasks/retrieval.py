@@ -26,7 +26,7 @@ from embeval.core.border import BORDER
 from embeval.core.embeddings import TextCounts, Vectors, Work
 from embeval.core.ir import JudgedRuns, MissingQueries, NoRelevant, Run, SelfMatch, TieRule
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Encoder, Metric, TaskRef
+from embeval.core.protocols import Collected, Encoder, Metric, System, TaskRef, require_encoder
 from embeval.core.records import ItemRecords
 from embeval.core.specs import Role, TaskSpec
 from embeval.core.words import are, plural
@@ -212,8 +212,9 @@ class RetrievalTask:
         names = ranking.names(k for k in self.options.cutoffs if k <= self.options.depth)
         return tuple(metrics.get(name) for name in dict.fromkeys([main, *names]))
 
-    def collect(self, payload: RetrievalData, encoder: Encoder, progress: Progress) -> Collected:
+    def collect(self, payload: RetrievalData, system: System, progress: Progress) -> Collected:
         """One row per judged query, and the ranking."""
+        encoder = require_encoder(system, self.spec)
         started = time.perf_counter()
         reference = TaskRef(name=self.spec.name, type=self.spec.type)
         query_ids = tuple(query for query in payload.qrels.judged if query not in payload.unanswerable)

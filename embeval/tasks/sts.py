@@ -22,7 +22,7 @@ from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Embeddings
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Encoder, Metric, TaskRef
+from embeval.core.protocols import Collected, Encoder, Metric, System, TaskRef, require_encoder
 from embeval.core.records import ItemRecords
 from embeval.core.similarity import SIMILARITIES
 from embeval.core.specs import Role, SimilarityName, TaskSpec
@@ -74,8 +74,9 @@ class StsTask:
         main = self.spec.main_score or TASK.main_score
         return tuple(metrics.get(name) for name in dict.fromkeys([main, *FAMILY.names()]))
 
-    def collect(self, payload: Pairs, encoder: Encoder, progress: Progress) -> Collected:
+    def collect(self, payload: Pairs, system: System, progress: Progress) -> Collected:
         """One row per pair."""
+        encoder = require_encoder(system, self.spec)
         started = time.perf_counter()
         reference = TaskRef(name=self.spec.name, type=self.spec.type)
         texts = [*payload.left, *payload.right]

@@ -178,7 +178,7 @@ def test_what_is_finished_is_read(tmp_path: Path, pairs: Path, monkeypatch: pyte
     def refuse(*_: Any) -> None:
         raise AssertionError("the model was loaded")
 
-    monkeypatch.setattr("embeval.encoders.loading.load", refuse)
+    monkeypatch.setattr("embeval.encoders.loading.load_system", refuse)
     second = embeval.evaluate(["hashing"], [f"sts:{pairs}"], results=tmp_path / "results", statistics=FEW)
     assert second == first
     with pytest.raises(AssertionError, match="the model was loaded"):

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embeval.core.embeddings import Embeddings, Work
-from embeval.core.protocols import Encoder
+from embeval.core.protocols import Encoder, System
 from embeval.core.specs import ModelSpec, Role, RuntimeOptions
 from embeval.encoders import encoder as module
 from embeval.encoders import loading, shelves
@@ -344,7 +344,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     backend = loading.BACKENDS.get("hashing")
     real, seen = backend.load, []
 
-    def counted(located: Any, runtime: RuntimeOptions) -> Encoder:
+    def counted(located: Any, runtime: RuntimeOptions) -> System:
         seen.append(located.spec.name)
         return real(located, runtime)
 

@@ -14,7 +14,7 @@ import pytest
 
 from embeval.core import strict_json
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Encoder, Metric, Task
+from embeval.core.protocols import Collected, Metric, System, Task
 from embeval.core.result import Result, without_timings
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
@@ -53,13 +53,13 @@ PAIRS = [
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The label of each model that is loaded, in order."""
     seen: list[str] = []
-    real = loading.load
+    real = loading.load_system
 
-    def counted(located: Located, runtime: RuntimeOptions | None = None, cache: Any = None) -> Encoder:
+    def counted(located: Located, runtime: RuntimeOptions | None = None, cache: Any = None) -> System:
         seen.append(located.spec.label)
         return real(located, runtime)
 
-    monkeypatch.setattr(loading, "load", counted)
+    monkeypatch.setattr(loading, "load_system", counted)
     return seen
 
 
@@ -155,7 +155,7 @@ def test_sub_sets_means_and_all_from_known_vectors(
     spec = ModelSpec(name="table", revision="builtin:table")
     encoder = TableEncoder(VECTORS)
     monkeypatch.setattr(loading, "resolve", lambda model, verify=False: Located(spec, None))
-    monkeypatch.setattr(loading, "load", lambda located, runtime=None, cache=None: encoder)
+    monkeypatch.setattr(loading, "load_system", lambda located, runtime=None, cache=None: encoder)
     (outcome,) = run(store, [pairs], [spec])
     assert [stored.result.subset for stored in outcome.stored] == ["A", "B", "mean", "wmean", "all"]
     found = {stored.result.subset: value(stored.result) for stored in outcome.stored}
@@ -618,7 +618,7 @@ class Faulty:
         """No metric."""
         return ()
 
-    def collect(self, payload: int, encoder: Encoder, progress: Progress) -> Collected:
+    def collect(self, payload: int, system: System, progress: Progress) -> Collected:
         """Fails."""
         raise self.error
 
@@ -663,11 +663,11 @@ def test_a_model_that_cannot_be_loaded_is_tried_once(
     """All of its tasks fail for the reason that the first one found, and each has a record."""
     tried = []
 
-    def refuse(located: Located, runtime: RuntimeOptions | None = None, cache: Any = None) -> Encoder:
+    def refuse(located: Located, runtime: RuntimeOptions | None = None, cache: Any = None) -> System:
         tried.append(located.spec.name)
         raise ModelError("the weights are broken")
 
-    monkeypatch.setattr(loading, "load", refuse)
+    monkeypatch.setattr(loading, "load_system", refuse)
     outcomes = run(store, [pairs, golden])
     assert statuses(outcomes) == ["failed", "failed"]
     assert tried == ["hashing"]
@@ -881,7 +881,7 @@ def test_a_model_that_is_loaded_late_is_timed_as_loading(
     backend = loading.BACKENDS.get("hashing")
     real = backend.load
 
-    def slow(located: Located, runtime: RuntimeOptions) -> Encoder:
+    def slow(located: Located, runtime: RuntimeOptions) -> System:
         time.sleep(0.5)
         return real(located, runtime)
 

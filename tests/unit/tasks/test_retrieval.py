@@ -160,7 +160,7 @@ def test_other_cut_offs_come_from_the_stored_ranking(
     def must_not_load(*_: object) -> object:
         raise AssertionError("the model was loaded")
 
-    monkeypatch.setattr(loading, "load", must_not_load)
+    monkeypatch.setattr(loading, "load_system", must_not_load)
     (again,) = local.run([model], [wanted], store, local.RunOptions())
     assert again.status == "rescored"
     assert again.result is not None
