@@ -37,6 +37,8 @@ class _Settings:
     """How models are run."""
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
     """How uncertainty is estimated."""
+    bm25: bool = True
+    """Whether BM25 is evaluated as well, on every retrieval task: what a model has to beat."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,8 @@ class Config:
     """How models are run."""
     statistics: StatisticsOptions
     """How uncertainty is estimated."""
+    bm25: bool
+    """Whether BM25 is evaluated as well."""
 
 
 def load_config(path: Path, *, data: Path | None = None) -> Config:
@@ -125,6 +129,7 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         data=data,
         runtime=settings.runtime,
         statistics=settings.statistics,
+        bm25=settings.bm25,
     )
 
 
