@@ -76,7 +76,8 @@ def _interpolated(values: Column, up_to: npt.NDArray[np.int64], percent: int) ->
         return np.asarray(values[np.argmax(up_to > rank, axis=0)])
 
     lower = at(below)
-    return np.asarray(lower + (at(np.minimum(below + 1, last)) - lower) * (place - below))
+    # Above a single draw there is none, and whatever stands there has the weight 0.
+    return np.asarray(lower + (at(below + 1) - lower) * (place - below))
 
 
 _STAGE = rf"(?:(?:{'|'.join(STAGES)})_)?"
