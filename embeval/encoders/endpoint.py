@@ -51,7 +51,7 @@ class Limits:
     timeout_s: float = 60.0
     """Seconds to wait for an answer."""
     price_per_million_tokens: float | None = None
-    """In any currency; None: not known."""
+    """US dollars; None: not known."""
 
     @classmethod
     def from_environment(cls) -> Limits:

@@ -30,7 +30,7 @@ def usd_per_million_queries(info: EncoderInfo, tokens_per_query: float | None) -
     """US dollars for the embeddings of a million queries, prompts included in ``tokens_per_query``.
 
     None where the price or the tokens are not known: a model that runs here has no price, and an endpoint has the
-    one that ``EMBEVAL_API_PRICE_PER_MILLION_TOKENS`` names, in the currency that it was given in.
+    one that ``EMBEVAL_API_PRICE_PER_MILLION_TOKENS`` names, in US dollars.
     """
     price = info.extra.get(PRICE)
     if price is None or tokens_per_query is None:

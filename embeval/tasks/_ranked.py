@@ -40,7 +40,8 @@ def metric_names(main: str, data: RetrievalData, options: RetrievalOptions) -> t
     """The metrics of a ranking, the main one first."""
     cutoffs = [k for k in options.cutoffs if k <= options.depth]
     names = [main, *ranking.names(cutoffs)]
-    names += [f"context_{kind}_at_{k}" for k in options.context_passages for kind in context.MEASURES]
+    passages = [k for k in options.context_passages if k <= options.depth]
+    names += [f"context_{kind}_at_{k}" for k in passages for kind in context.MEASURES]
     if data.doc_texts:
         names += [f"context_{kind}_at_{n}_tokens" for n in options.context_tokens for kind in context.MEASURES]
     if data.sources:
