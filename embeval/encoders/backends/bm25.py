@@ -105,8 +105,7 @@ class _Bm25:
 
 
 class _Index:
-    """Scores of documents of term numbers, by bm25s; its own selection of the best is not used, as it breaks ties
-    by chance."""
+    """Scores of documents of term numbers, by bm25s; its own selection of the best breaks ties by chance."""
 
     def __init__(self, documents: list[array[int]], numbers: dict[str, int], settings: _Settings) -> None:
         self._index: Any = None
