@@ -181,7 +181,7 @@ class _Backend(rankers.RankingBackend):
     def resolve(self, spec: ModelSpec, *, verify: bool) -> Located:
         rankers.refuse_settings(spec)
         if spec.args:
-            raise ConfigError(f"Backend 'ranking' has no options, so not {min(spec.args)!r} either.")
+            raise ConfigError(f"Backend 'ranking' has no option {min(spec.args)!r}, nor any other.")
         path = expanded(spec.name)
         if not path.is_file():
             what = "is a folder. Give the file" if path.is_dir() else "no such file"
