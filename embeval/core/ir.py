@@ -79,7 +79,7 @@ class Qrels:
     def __post_init__(self) -> None:
         for query, grades in self.judgments.items():
             values = grades.values()
-            if set(map(type, values)) == {int} and -MAX_GRADE <= min(values) and max(values) <= MAX_GRADE:
+            if set(map(type, values)) == {int} and max(map(abs, values)) <= MAX_GRADE:
                 continue
             for doc, grade in grades.items():
                 whole = not isinstance(grade, bool) and isinstance(grade, int | np.integer)
@@ -102,7 +102,7 @@ class Qrels:
 
 @dataclass(frozen=True)
 class Run:
-    """Ranked documents per query, best first. Build one with ``ranked``, ``from_hits``, ``from_dict`` or ``from_rows``."""
+    """Ranked documents per query, best first. Made by ``ranked``, ``from_hits``, ``from_dict`` or ``from_rows``."""
 
     query_ids: tuple[str, ...]
     """Q ids, unique."""
@@ -167,10 +167,10 @@ class Run:
         scores: npt.NDArray[np.floating],
         ties: TieRule = TieRule.DOC_ID_DESC,
     ) -> Run:
-        """A run from n hits in any order: ``rows`` int [n] points into ``query_ids``, ``docs`` int32 [n] into
-        ``doc_ids``, ``scores`` float [n].
+        """A run from n hits in any order.
 
-        Scores are rounded to float32 first. A document that comes twice for one query counts once, at its best score;
+        ``rows`` int [n] points into ``query_ids``, ``docs`` int32 [n] into ``doc_ids``; ``scores`` float [n] are
+        rounded to float32 first. A document that comes twice for one query counts once, at its best score;
         ``n_duplicates`` tells how many were left out. Raises ``DataError`` for a score that is not finite.
         """
         with np.errstate(over="ignore"):  # a double beyond float32 becomes inf, which is refused
