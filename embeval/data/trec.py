@@ -111,10 +111,8 @@ def write_qrels(qrels: Qrels, file: BinaryIO) -> None:
     """Writes judgments as TREC lines. Raises ``DataError`` for an id that is empty or holds a space."""
     _refuse_spaces("query", qrels.judged)
     _refuse_spaces("document", {doc for grades in qrels.judgments.values() for doc in grades})
-    file.writelines(
-        "".join(f"{query} 0 {doc} {grade}\n" for doc, grade in grades.items()).encode("utf-8")
-        for query, grades in qrels.judgments.items()
-    )
+    rows = [(query, doc, grade) for query, grades in qrels.judgments.items() for doc, grade in grades.items()]
+    file.write("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in rows).encode("utf-8"))
 
 
 def _refuse_spaces(what: str, names: Any) -> None:

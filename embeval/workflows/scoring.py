@@ -22,7 +22,7 @@ from embeval.core.paths import expanded
 from embeval.core.result import Result, Timings
 from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 from embeval.core.words import are, plural
-from embeval.data import trec
+from embeval.data import files, trec
 from embeval.data.beir import RetrievalData
 from embeval.errors import ConfigError, DataError
 from embeval.metrics import ranking
@@ -134,7 +134,7 @@ def _task(request: ScoreRequest) -> RetrievalTask:
         options["cutoffs"] = sorted({ranking.cutoff(name) for name in request.metrics})
     entry: dict[str, strict_json.Json] = {"type": "retrieval", "data": request.data or request.qrels, **options}
     if request.qrels is not None:
-        entry["name"] = Path(request.qrels).name.partition(".")[0] or request.qrels
+        entry["name"], entry["split"] = _named_by(Path(request.qrels))
     if request.split is not None:
         entry["split"] = request.split
     if request.metrics:
@@ -147,6 +147,15 @@ def _task(request: ScoreRequest) -> RetrievalTask:
     if missing := [name for name in request.metrics if ranking.cutoff(name) not in task.options.cutoffs]:
         raise ConfigError(f"{missing[0]!r} needs its cut-off among --cutoffs.")
     return task
+
+
+def _named_by(qrels: Path) -> tuple[str, str]:
+    """Name of the task and split that a file of judgments stands for: of ``golden/qrels/dev.tsv`` golden and dev."""
+    stem = qrels.name.partition(".")[0] or qrels.name
+    if not files.names_split(qrels):
+        return stem, "test"
+    folder = expanded(str(qrels)).resolve().parent
+    return (folder.parent if folder.name == "qrels" else folder).name, stem
 
 
 def _from_qrels(path: Path) -> RetrievalData:
