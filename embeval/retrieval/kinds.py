@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -52,20 +53,24 @@ class Scanner(Protocol):
 class Approximate(Index, Protocol):
     """An index of a kind that may miss neighbours. It is trained once, before the first ``add``."""
 
-    @property
-    def candidates_per_hit(self) -> int:
-        """How many times k should be fetched, so that the k best by their true scores are among them."""
-
-    @property
-    def settled(self) -> Mapping[str, strict_json.Json]:
-        """The options as they were used, defaults worked out."""
-
-    @property
-    def n_training(self) -> int:
-        """How many vectors the training would like to see; 0 where nothing is trained."""
+    candidates_per_hit: int
+    """How many times k is fetched, so that the k best by their true scores are likely among them."""
+    settled: Mapping[str, strict_json.Json]
+    """The options as they are used, those that were null worked out."""
+    n_training: int
+    """How many vectors the training wants to see; 0 where nothing is trained."""
 
     def train(self, sample: Vectors) -> None:
         """Learns from float32 [n, d]. Same sample, same index."""
+
+    def n_bytes(self) -> int:
+        """Bytes of the index as it would lie on disk, without the vectors that hits are scored by."""
+
+    def write(self, path: Path) -> None:
+        """Writes it to a file."""
+
+    def to_device(self, device: str) -> None:
+        """Moves it to ``cuda`` or ``cuda:1`` if this FAISS can; to stay on the CPU is no error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +80,14 @@ class NoOptions:
     __pydantic_config__ = BORDER
 
 
-class IndexType(Protocol):
-    """What a module of ``embeval/retrieval/indexes`` holds under the name ``INDEX``."""
+@runtime_checkable
+class ExactType(Protocol):
+    """What a module of ``embeval/retrieval/indexes`` holds under the name ``INDEX`` where its kind is exact."""
 
     summary: str
     """One line for listings."""
     exact: bool
-    """Whether a search never misses a neighbour."""
+    """True: a search never misses a neighbour."""
 
     def create(self, dim: int, similarity: SimilarityName) -> Index:
         """An empty index for float32 vectors of that many dimensions."""
@@ -97,8 +103,12 @@ class Scanning(Protocol):
 
 @runtime_checkable
 class ApproximateType(Protocol):
-    """What an approximate kind offers beside ``IndexType``."""
+    """What a module of ``embeval/retrieval/indexes`` holds under the name ``INDEX`` where its kind may miss some."""
 
+    summary: str
+    """One line for listings."""
+    exact: bool
+    """False: a search may miss neighbours."""
     options: type[Any]
     """Frozen border dataclass of its options."""
     similarities: tuple[SimilarityName, ...]
@@ -107,14 +117,19 @@ class ApproximateType(Protocol):
     def plan(self, dim: int, similarity: SimilarityName, options: Any, n: int) -> Approximate:
         """An empty index for ``n`` vectors. Raises ``ConfigError`` for options that don't fit the dimensions."""
 
-    def restore(self, engine: Any, similarity: SimilarityName, options: Any) -> Approximate:
-        """An index around a FAISS index read back from a file."""
+    def read(self, path: Path, dim: int, similarity: SimilarityName, options: Any, n: int) -> Approximate:
+        """The index that ``Approximate.write`` wrote. FAISS trusts its files, so the caller has checked it.
 
+        Raises ``StoreError`` where the file holds another kind, other dimensions or another number of vectors.
+        """
+
+
+IndexType = ExactType | ApproximateType
 
 INDEXES: Registry[IndexType] = Registry(
     kind="index", package="embeval.retrieval.indexes", attribute="INDEX", group="embeval.indexes"
 )
-"""One file per kind of index. Each holds ``INDEX``, an object that fits ``kinds.IndexType``."""
+"""One file per kind of index. Each holds ``INDEX``, an object that fits ``ExactType`` or ``ApproximateType``."""
 
 
 def read_options(kind: str, values: Mapping[str, strict_json.Json]) -> Any:
@@ -126,3 +141,14 @@ def read_options(kind: str, values: Mapping[str, strict_json.Json]) -> Any:
     except border.BorderError as error:
         problem = error.problems[0]
         raise ConfigError(f"Index {kind!r}: {problem}", key=problem.path) from None
+
+
+def refuse_similarity(kind: str, similarity: SimilarityName) -> None:
+    """Raises ``ConfigError`` where a kind can't compare by a similarity."""
+    index_type = INDEXES.get(kind)
+    if isinstance(index_type, ApproximateType) and similarity not in index_type.similarities:
+        raise ConfigError(
+            f"Index {kind!r} can't compare by {similarity}, only by {', '.join(index_type.similarities)}.\n"
+            "Use the index exact, or another similarity.",
+            key=("index",),
+        )

@@ -17,7 +17,7 @@ from embeval.core.embeddings import Vectors, refuse_nonfinite
 from embeval.core.ir import FloatRows
 from embeval.core.similarity import SIMILARITIES
 from embeval.core.specs import SimilarityName
-from embeval.retrieval.kinds import INDEXES, Candidates, IndexType, Neighbours, Scanner, Scanning
+from embeval.retrieval.kinds import INDEXES, Candidates, ExactType, Neighbours, Scanner, Scanning
 from embeval.retrieval.ordering import ordered, unordered
 
 SLACK = 32
@@ -53,7 +53,7 @@ class TopK:
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         index_type = INDEXES.get(index)
-        if not index_type.exact:
+        if not isinstance(index_type, ExactType):
             raise ValueError(f"{index} may miss neighbours: it needs approximate.search_corpus")
         refuse_nonfinite(queries, by="The queries")
         self._queries, self._k, self._similarity = queries, k, similarity
@@ -82,9 +82,7 @@ class TopK:
         keys = self._keys
         if self._rescored_by is not None:
             keys = np.where(keys == NOTHING, NOTHING, _keys(self._second, keys & 0xFFFFFFFF))
-        keys = np.sort(keys, axis=1)[:, ::-1]
-        nobody = keys == NOTHING
-        return Neighbours(_scores_of(keys), self._by_tie_key[np.where(nobody, -1, keys & 0xFFFFFFFF)])
+        return _neighbours(np.sort(keys, axis=1)[:, ::-1], self._by_tie_key)
 
     def _take(self, candidates: Candidates, chunk: Vectors) -> None:
         """Scores candidates and keeps the k best of each query."""
@@ -133,10 +131,18 @@ def pair_scores(
     return scores
 
 
+def best_of(scores: FloatRows, positions: npt.NDArray[np.int64], tie_keys: npt.NDArray[np.int64], k: int) -> Neighbours:
+    """The k best of candidates [Q, C] in any order, equal scores by tie key; position -1 is no candidate."""
+    keys = np.where(positions < 0, NOTHING, _keys(scores, np.append(tie_keys, 0)[positions]))
+    if keys.shape[1] < k:
+        keys = np.pad(keys, ((0, 0), (0, k - keys.shape[1])), constant_values=NOTHING)
+    return _neighbours(np.sort(keys, axis=1)[:, ::-1][:, :k], _inverse(tie_keys))
+
+
 class _IndexScanner:
     """Candidates from any exact index, built anew for each chunk."""
 
-    def __init__(self, index_type: IndexType, queries: Vectors, similarity: SimilarityName, k: int) -> None:
+    def __init__(self, index_type: ExactType, queries: Vectors, similarity: SimilarityName, k: int) -> None:
         self._index_type, self._queries, self._k = index_type, queries, k
         self._similarity: SimilarityName = similarity
         self._query_norm = _largest_norm(queries)
@@ -173,7 +179,7 @@ class _IndexScanner:
         return np.asarray(found.astype(np.float64) + ENGINE_ERROR * scale >= last)
 
 
-def _scanner(index_type: IndexType, queries: Vectors, similarity: SimilarityName, k: int) -> Scanner:
+def _scanner(index_type: ExactType, queries: Vectors, similarity: SimilarityName, k: int) -> Scanner:
     own = index_type.scanner(queries, similarity, k) if isinstance(index_type, Scanning) else None
     return own or _IndexScanner(index_type, queries, similarity, k)
 
@@ -185,6 +191,10 @@ def _keys(scores: FloatRows, tie_keys: npt.NDArray[np.int64]) -> npt.NDArray[np.
 
 def _scores_of(keys: npt.NDArray[np.int64]) -> FloatRows:
     return np.where(keys == NOTHING, np.float32(-np.inf), unordered((keys >> 32).astype(np.int32)))
+
+
+def _neighbours(keys: npt.NDArray[np.int64], by_tie_key: npt.NDArray[np.int64]) -> Neighbours:
+    return Neighbours(_scores_of(keys), by_tie_key[np.where(keys == NOTHING, -1, keys & 0xFFFFFFFF)])
 
 
 def _inverse(tie_keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

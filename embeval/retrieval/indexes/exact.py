@@ -25,7 +25,6 @@ from embeval.retrieval.ordering import ordered, unordered
 if TYPE_CHECKING:
     import torch
 
-    from embeval.core.protocols import Index
 
 TILE = 4096
 """Documents per matrix product."""
@@ -47,10 +46,16 @@ class _Found(NamedTuple):
     positions: npt.NDArray[np.int64]
     values: FloatRows
 
+    def where(self, mask: npt.NDArray[np.bool_]) -> _Found:
+        return _Found(self.rows[mask], self.positions[mask], self.values[mask])
+
 
 class ProductScanner:
-    """Candidates by float32 products. "Values" are what it compares: the score, or for euclidean half of
-    |query|² - distance², which orders the documents of a query alike and is a product and a sum."""
+    """Candidates by float32 products.
+
+    "Values" are what it compares: the score, or for euclidean half of |query|² - distance², which orders the documents
+    of a query alike and is a product and a sum.
+    """
 
     def __init__(self, queries: Vectors, similarity: SimilarityName, k: int) -> None:
         import torch
@@ -107,17 +112,15 @@ class ProductScanner:
     def _errors(self, largest: float) -> npt.NDArray[np.float64]:
         """float64 [Q]: how far a value may be off."""
         if self._similarity == "euclidean":
-            return ENGINE_ERROR * (self._norms + largest) ** 2 / 2
-        return ENGINE_ERROR * self._norms * (1.0 if self._similarity == "cosine" else largest)
+            return np.asarray(ENGINE_ERROR * (self._norms + largest) ** 2 / 2)
+        return np.asarray(ENGINE_ERROR * self._norms * (1.0 if self._similarity == "cosine" else largest))
 
     def _as_values(self, scores: FloatRows) -> npt.NDArray[np.float64]:
         if self._similarity == "euclidean":
-            return (self._norms[:, None] ** 2 - scores.astype(np.float64) ** 2) / 2
+            return np.asarray((self._norms[:, None] ** 2 - scores.astype(np.float64) ** 2) / 2)
         return scores.astype(np.float64)
 
-    def _tile(
-        self, vectors: Vectors, norms: npt.NDArray[np.float32]
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _tile(self, vectors: Vectors, norms: npt.NDArray[np.float32]) -> tuple[torch.Tensor, torch.Tensor | None]:
         import torch
 
         if self._similarity == "cosine":
@@ -160,8 +163,7 @@ class ProductScanner:
         found = _Found(rows[hits].numpy(), positions.numpy(), few[hits, within].numpy())
         if padded == n:
             return found
-        real = found.positions < n
-        return _Found(*(each[real] for each in found))
+        return found.where(found.positions < n)
 
     def _prune(
         self,
@@ -180,8 +182,7 @@ class ProductScanner:
         starts = np.searchsorted(descending, np.arange(n_queries, dtype=np.int64) << 32)
         kth = unordered((2**31 - (descending[starts + k - 1] & 0xFFFFFFFF)).astype(np.int32))
         np.maximum(floors, _above(kth - 2 * errors), out=floors)
-        stay = found.values >= floors[found.rows]
-        return _Found(*(each[stay] for each in found))
+        return found.where(found.values >= floors[found.rows])
 
 
 def _above(floors: npt.NDArray[np.float64]) -> FloatRows:
@@ -228,9 +229,8 @@ def _full_precision() -> Iterator[None]:
 
 
 class _Exact:
-    def __init__(self, dim: int, similarity: SimilarityName) -> None:
+    def __init__(self, similarity: SimilarityName) -> None:
         self._similarity: SimilarityName = similarity
-        self._dim = dim
         self._parts: list[Vectors] = []
 
     def __len__(self) -> int:
@@ -253,8 +253,8 @@ class _ExactType:
     summary = "matrix products in tiles, scored again in float64: exact, the default"
     exact = True
 
-    def create(self, dim: int, similarity: SimilarityName) -> Index:
-        return flat.INDEX.create(dim, similarity) if similarity == "manhattan" else _Exact(dim, similarity)
+    def create(self, dim: int, similarity: SimilarityName) -> _Exact | flat.Flat:
+        return flat.INDEX.create(dim, similarity) if similarity == "manhattan" else _Exact(similarity)
 
     def scanner(self, queries: Vectors, similarity: SimilarityName, k: int) -> ProductScanner | None:
         return None if similarity == "manhattan" else ProductScanner(queries, similarity, k)
