@@ -1,0 +1,1 @@
+"""Cross-encoders: a query and a document scored together."""
