@@ -85,9 +85,7 @@ class RetrievalData:
     @cached_property
     def doc_lengths(self) -> dict[str, int]:
         """Doc id -> words and punctuation marks of its text: about its tokens, whatever the tokenizer."""
-        return {
-            doc: len(TOKEN.findall(text)) for doc, text in zip(self.doc_ids, self.doc_texts, strict=True)
-        }
+        return {doc: len(TOKEN.findall(text)) for doc, text in zip(self.doc_ids, self.doc_texts, strict=True)}
 
     @cached_property
     def data_hash(self) -> str:

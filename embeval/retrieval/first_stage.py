@@ -188,9 +188,9 @@ def _by_vectors(encoder: Encoder, corpus: Texts, queries: Texts, search: Search,
         approximate.check(search.index, encoder.info.similarity, encoder.info.dim, search.index_options)
         if search.keep_in is None:
             with tempfile.TemporaryDirectory(prefix="embeval-vectors-") as folder:
-                found = _by_vectors(encoder, corpus, queries, replace(search, keep_in=Path(folder)), progress)
-                found.encoded[0].kept = None
-                return found
+                whole = _by_vectors(encoder, corpus, queries, replace(search, keep_in=Path(folder)), progress)
+                whole.encoded[0].kept = None
+                return whole
     began = time.perf_counter()
     progress.start("queries", len(queries), "texts")
     of_queries = encoder.encode(queries.texts, role=Role.QUERY, task=search.task, ids=queries.ids, progress=progress)

@@ -57,8 +57,8 @@ def measure(task: RetrievalTask, first: FirstStage, corpus: Texts, queries: Text
     chosen = Texts(queries.ids[: task.options.latency], queries.texts[: task.options.latency])
     wanted = names(with_reranker=task.options.rerank is not None)
     if len(first.encoded) != 1 or first.encoded[0].kept is None:
-        columns = {column: dict[str, float]() for name in wanted for column in _columns_of(name)}
-        return Timed(columns, ("Latency was not measured: it is for systems that are one encoder.",))
+        empty = {column: dict[str, float]() for name in wanted for column in _columns_of(name)}
+        return Timed(empty, ("Latency was not measured: it is for systems that are one encoder.",))
     encoded, kept = first.encoded[0], first.encoded[0].kept
     encoder = task.fresh()
     assert isinstance(encoder, Encoder)

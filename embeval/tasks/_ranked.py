@@ -10,7 +10,7 @@ import numpy as np
 
 from embeval.core import ir
 from embeval.core.ir import JudgedRuns, MissingQueries, NoRelevant, Run, SelfMatch
-from embeval.core.records import ANSWERABLE, Column, ItemRecords
+from embeval.core.records import Column, ItemRecords
 from embeval.core.words import are, plural
 from embeval.data.beir import RetrievalData
 from embeval.metrics import answerability, context, documents, ranking
