@@ -70,7 +70,7 @@ class RetrievalTask:
     """How the reranker is run."""
     cache: Any = None
     """Where its scores are kept."""
-    fresh: Callable[[], System] = _cannot_load
+    fresh: Callable[[], System] = field(default=_cannot_load, repr=False)
     """Loads the system anew, without a cache: what a latency is measured on."""
 
     def equipped(self, runtime: RuntimeOptions, cache: Any, fresh: Callable[[], System]) -> RetrievalTask:

@@ -182,16 +182,18 @@ def test_a_ranking_from_real_vectors(store: ResultStore, golden: Task[Any]) -> N
 
 
 def test_every_measure_at_every_cut_off_within_the_depth(store: ResultStore, golden: Task[Any], tmp_path: Path) -> None:
-    """All seven measures at all seven cut-offs, and fewer cut-offs for a smaller depth."""
+    """All seven measures at all seven cut-offs, fewer cut-offs for a smaller depth, and what goes into a prompt."""
     measures = ("ndcg", "map", "mrr", "recall", "precision", "success", "judged")
+    prompts = {f"context_{name}_at_{size}" for name in ("precision", "recall", "ap") for size in ("5", "2000_tokens")}
     (outcome,) = run(store, [golden])
     assert outcome.result is not None
-    assert set(outcome.result.scores) == {f"{name}_at_{k}" for name in measures for k in (1, 3, 5, 10, 20, 100, 1000)}
+    by_rank = {f"{name}_at_{k}" for name in measures for k in (1, 3, 5, 10, 20, 100, 1000)}
+    assert set(outcome.result.scores) == by_rank | prompts
     assert value(outcome.result, "recall_at_1") == pytest.approx(0.5)
     assert value(outcome.result, "mrr_at_10") == pytest.approx(0.75)
     (shallow,) = run(store, [retrieval(tmp_path, depth=10)])
     assert shallow.result is not None
-    assert set(shallow.result.scores) == {f"{name}_at_{k}" for name in measures for k in (1, 3, 5, 10)}
+    assert set(shallow.result.scores) == {f"{name}_at_{k}" for name in measures for k in (1, 3, 5, 10)} | prompts
 
 
 # --- finished before ----------------------------------------------------------------------------------------------
