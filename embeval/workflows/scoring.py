@@ -87,10 +87,10 @@ def score(request: ScoreRequest, store: ResultStore | None = None) -> Scored:
     loaded = time.perf_counter()
 
     metrics = task.metrics(payload)
-    run = _as_searched(read.run, payload, task)
+    run, outside = _within_corpus(read.run, payload) if request.qrels is None else (read.run, None)
+    run = _as_searched(run, payload, task)
     known = payload if request.qrels is None else replace(payload, doc_ids=_documents(payload, run))
     measured = rank_and_measure(run, known, [metric.name for metric in metrics], task.options)
-    outside = _outside(run, payload) if request.qrels is None else None
     unknown = dict.fromkeys(OF_THE_CORPUS) if request.qrels is not None else {}
     evidence = assemble.Evidence(
         model=ModelSpec(backend=BACKEND, name=request.name or file.name, revision=_revision(file)),
@@ -179,16 +179,31 @@ def _as_searched(run: Run, payload: RetrievalData, task: RetrievalTask) -> Run:
     return replace(run, docs=run.docs[:, :depth], scores=run.scores[:, :depth])
 
 
-def _outside(run: Run, payload: RetrievalData) -> int:
-    """How many hits are documents that the corpus doesn't have."""
-    outside = np.array([doc not in payload.doc_id_set for doc in run.doc_ids], dtype=np.bool_)
-    return int(outside[run.docs[run.docs != NOTHING]].sum())
+def _within_corpus(run: Run, payload: RetrievalData) -> tuple[Run, int]:
+    """The ranking without documents that the corpus doesn't have, and how many hits these were.
+
+    No search of the corpus can give them, and the backend that ranks by a file leaves them out as well.
+    """
+    inside = np.array([doc in payload.doc_id_set for doc in run.doc_ids], dtype=np.bool_)
+    if inside.all():
+        return run, 0
+    there = run.docs != NOTHING
+    rows, places = np.nonzero(there & inside[run.docs])
+    kept = Run.from_hits(
+        query_ids=run.query_ids,
+        doc_ids=run.doc_ids,
+        rows=rows,
+        docs=run.docs[rows, places],
+        scores=run.scores[rows, places],
+        ties=run.ties,
+    )
+    return replace(kept, n_duplicates=run.n_duplicates), int(there.sum()) - len(rows)
 
 
 def _warnings(run: Run, outside: int | None) -> list[str]:
     found = []
     if outside:
-        found.append(f"{plural(outside, 'hit')} of the run {are(outside)} not in the corpus.")
+        found.append(f"{plural(outside, 'hit')} of the run {are(outside)} not in the corpus and left out.")
     if n := run.n_duplicates:
         found.append(f"{plural(n, 'hit')} left out: the same document stands higher for the same query.")
     return found

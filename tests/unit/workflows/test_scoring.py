@@ -281,12 +281,15 @@ def test_runs_of_the_same_judgments_can_be_compared(tmp_path: Path) -> None:
     assert one.signature.protocol == other.signature.protocol != elsewhere.signature.protocol
 
 
-def test_hits_outside_the_corpus_are_counted(golden: Path, tmp_path: Path) -> None:
-    """They stay where they are, as in trec_eval, and the reader is told."""
-    file = run_file(tmp_path, {"q0": {"else": 2.0, "d00": 1.0}, "q1": {"where": 1.0}})
+def test_hits_outside_the_corpus_are_left_out_and_counted(golden: Path, tmp_path: Path) -> None:
+    """No search of the corpus could give them: d00 is the first of q0, and q1 has nothing left."""
+    file = run_file(tmp_path, {"q0": {"else": 2.0, "d00": 1.0, "far": 0.5}, "q1": {"where": 1.0}})
     result = score(ScoreRequest(run=file, data=str(golden), statistics=FEW)).result
-    assert result.counts["hits_not_in_corpus"] == 2
-    assert "2 hits of the run are not in the corpus." in result.warnings
+    assert result.counts["hits_not_in_corpus"] == 3
+    assert "3 hits of the run are not in the corpus and left out." in result.warnings
+    # of five judged queries that are answerable, q0 has its document at rank 1 and the others have none
+    assert result.scores["mrr_at_10"].value == pytest.approx(1 / 5)
+    assert result.counts["queries_without_ranking"] == 4
 
 
 @pytest.mark.parametrize(
