@@ -6,7 +6,6 @@ among the results. From judgments alone nothing is known of the corpus, so count
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 from embeval.core.words import are, plural
 from embeval.data import files, trec
 from embeval.data.beir import RetrievalData
+from embeval.encoders import locate
 from embeval.errors import ConfigError, DataError
 from embeval.metrics import ranking
 from embeval.runner import assemble
@@ -93,7 +93,7 @@ def score(request: ScoreRequest, store: ResultStore | None = None) -> Scored:
     measured = rank_and_measure(run, known, [metric.name for metric in metrics], task.options)
     unknown = dict.fromkeys(OF_THE_CORPUS) if request.qrels is not None else {}
     evidence = assemble.Evidence(
-        model=ModelSpec(backend=BACKEND, name=request.name or file.name, revision=_revision(file)),
+        model=_system(file, request.name),
         task=_portable(task.spec),
         protocol=task.protocol(payload),
         metrics=metrics,
@@ -226,9 +226,10 @@ def _refuse_strangers(run: Run, payload: RetrievalData, file: Path, *, corpus_kn
         )
 
 
-def _revision(file: Path) -> str:
-    with file.open("rb") as opened:
-        return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
+def _system(file: Path, name: str | None) -> ModelSpec:
+    """The spec that the backend gives the same file, but for a name that was asked for."""
+    revision = locate.files_revision({"run": file})
+    return ModelSpec(backend=BACKEND, name=name or locate.short_name(file.resolve()), revision=revision)
 
 
 def _portable(spec: TaskSpec) -> TaskSpec:

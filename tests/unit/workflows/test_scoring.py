@@ -140,7 +140,7 @@ def test_the_system_is_named_by_the_bytes_of_its_file(golden: Path, tmp_path: Pa
     store = ResultStore(tmp_path / "results")
     file = exported(store, evaluated(golden, store), tmp_path)
     model = score(ScoreRequest(run=file, data=str(golden), statistics=FEW)).result.model
-    sha = hashlib.sha256(file.read_bytes()).hexdigest()
+    sha = hashlib.sha256(f"run\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()).hexdigest()
     assert model == ModelSpec(backend="ranking", name="system.run", revision=f"sha256:{sha}")
     named = score(ScoreRequest(run=file, data=str(golden), name="other", statistics=FEW)).result.model
     assert (named.label, named.digest) == ("other", model.digest)
