@@ -11,7 +11,7 @@ from embeval.leaderboard.board import APPROXIMATE
 from embeval.leaderboard.render import number
 from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
-from embeval.workflows.report import Item, SliceValue
+from embeval.workflows.report import Item, LabelValue, SliceValue
 
 
 def title(shown: Result) -> None:
@@ -27,6 +27,19 @@ def slices(name: str, metric: str, values: list[SliceValue], level: float) -> No
         shown = _tables.value_text(each.value)
         _tables.add(made, [each.label or "(none)", str(each.value.n_items), shown, _tables.interval(each.value)])
     _state.out(made)
+    if any(each.value.approximate for each in values):
+        _state.out(APPROXIMATE)
+
+
+def all_slices(metric: str, values: list[LabelValue], level: float) -> None:
+    """Prints a metric by label of every slice."""
+    heading = f"{level * 100:g} % interval"
+    rows = [
+        [name, label or "(none)", str(value.n_items), _tables.value_text(value), _tables.interval(value)]
+        for name, label, value in values
+    ]
+    headings = ["Slice", "Label", "Items", metric, heading]
+    _state.out(_tables.fitting(headings, rows, _state.console(), right=("Items", metric), spare=(heading,)))
     if any(each.value.approximate for each in values):
         _state.out(APPROXIMATE)
 

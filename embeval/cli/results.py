@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embeval.cli import _state
-from embeval.cli._state import DebugOption, JsonOption, QuietOption, ResultsOption
+from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption, ResultsOption
+from embeval.core.paths import expanded
 from embeval.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from embeval.store.results import ResultStore, Stored
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Lists stored results, shows one, or clears what is left over."
+    add_completion=False,
+    no_args_is_help=True,
+    help="Lists stored results, shows one, or clears what is left over.",
 )
+
+ALL_SLICES = "all"
+"""What ``--by`` takes for every slice."""
 
 ModelFilter = Annotated[
     str | None, typer.Option("--model", "-m", envvar="EMBEVAL_MODEL", help="Models called so, or with it in the name.")
@@ -73,7 +79,8 @@ def show(
     task: TaskFilter = None,
     subset: SubsetFilter = None,
     by: Annotated[
-        str | None, typer.Option(envvar="EMBEVAL_BY", help="Values for each label of this slice, worst first.")
+        str | None,
+        typer.Option(envvar="EMBEVAL_BY", help="Values by label of this slice, or of all, worst first."),
     ] = None,
     worst: Annotated[
         int | None, typer.Option(envvar="EMBEVAL_WORST", help="The items with the lowest values, so many.", min=1)
@@ -95,11 +102,14 @@ def show(
 
     store = ResultStore(_state.results_folder(results))
     stored = _the_one(store, which, model, task, subset)
-    slices = report.by_slice(store, stored, by, metric) if by is not None else []
+    every = report.all_slices(store, stored, metric) if by == ALL_SLICES else []
+    slices = report.by_slice(store, stored, by, metric) if by not in (None, ALL_SLICES) else []
     items = report.worst_items(store, stored, worst, metric) if worst is not None else []
     if json:
+        labelled = [{"slice": each.slice, "label": each.label, **border.dump(each.value)} for each in every]
+        labelled += [{"label": each.label, **border.dump(each.value)} for each in slices]
         extra = {
-            **({"by": [{"label": each.label, **border.dump(each.value)} for each in slices]} if by else {}),
+            **({"by": labelled} if by else {}),
             **({"worst": [each._asdict() for each in items]} if worst else {}),
         }
         _state.out_json({"id": stored.id, "file": str(stored.path), **border.dump(stored.result), **extra})
@@ -111,7 +121,9 @@ def show(
         return
     _show.title(stored.result)
     shown = metric or stored.result.main_score or ""
-    if by is not None:
+    if by == ALL_SLICES:
+        _show.all_slices(shown, every, stored.result.statistics.level)
+    elif by is not None:
         _show.slices(by, shown, slices, stored.result.statistics.level)
     if worst is not None:
         _show.items(shown, items)
@@ -164,6 +176,76 @@ def export(
         _state.out_json({"id": stored.id, "format": form, "file": to, "bytes": len(data)})
         return
     _state.note(f"Wrote {to}.")
+
+
+@app.command()
+def why(
+    which: Annotated[
+        str | None, typer.Argument(help="Id from 'results list', JSON file, or a part of its path.")
+    ] = None,
+    results: ResultsOption = None,
+    model: ModelFilter = None,
+    task: TaskFilter = None,
+    golden: Annotated[
+        str | None,
+        typer.Option(envvar="EMBEVAL_GOLDEN", help="Folder of the data.  (default: where the result says)"),
+    ] = None,
+    data: DataOption = None,
+    metric: Annotated[
+        str | None, typer.Option(envvar="EMBEVAL_METRIC", help="What queries fail by.  (default: the main metric)")
+    ] = None,
+    query: Annotated[str | None, typer.Option(envvar="EMBEVAL_QUERY", help="Only this query, by its id.")] = None,
+    class_: Annotated[
+        str | None, typer.Option("--class", envvar="EMBEVAL_CLASS", help="Only queries of this class of failures.")
+    ] = None,
+    worst: Annotated[int, typer.Option(envvar="EMBEVAL_WORST", help="Queries shown, the worst first.", min=0)] = 10,
+    hits: Annotated[int, typer.Option(envvar="EMBEVAL_HITS", help="Hits shown of each, up to 20.", min=0, max=20)] = 3,
+    limits: Annotated[
+        str | None,
+        typer.Option(
+            envvar="EMBEVAL_LIMITS", help="The model, as for run -m: also looks at what it cuts off documents."
+        ),
+    ] = None,
+    bm25: Annotated[
+        bool, typer.Option("--bm25", envvar="EMBEVAL_ASK_BM", help="Also looks at what BM25 finds.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Shows which queries of a retrieval result fail, sorted by what went wrong, with their hits and positives.
+
+    Nothing is encoded; the data must be what the result was made from.
+    Examples: embeval results why -m demo -t demo-docs  ·  embeval results why 1a2b3c4d --class lexical_gap --worst 5
+    """
+    from embeval.store.results import ResultStore
+    from embeval.workflows import requests, stored_data
+    from embeval.workflows import why as workflow
+
+    store = ResultStore(_state.results_folder(results))
+    stored = _the_one(store, which, model, task, None)
+    payload = stored_data.retrieval_data(
+        stored, golden=expanded(golden) if golden else None, data=expanded(data) if data else None
+    )
+    diagnosis = workflow.diagnose(
+        store,
+        stored,
+        payload,
+        metric=metric,
+        limits=workflow.limits_of(stored, requests.parse_model(limits), _state.runtime()) if limits else None,
+        bm25=workflow.bm25_run(stored, payload, workflow.cutoff(stored, metric), _state.progress()) if bm25 else None,
+    )
+    found = workflow.of_class(diagnosis, class_) if class_ is not None else diagnosis.failing
+    shown = found[:worst] if query is None else (workflow.one(diagnosis, query),)
+    texts = dict(zip(payload.doc_ids, payload.doc_texts, strict=True))
+    from embeval.cli import _why
+
+    if json:
+        _state.out_json(_why.to_json(stored, diagnosis, shown, texts, hits))
+        return
+    if query is None:
+        _why.summary(stored, diagnosis)
+    _why.queries(diagnosis, shown, texts, hits)
 
 
 @app.command()

@@ -23,6 +23,21 @@ class SliceValue(NamedTuple):
     """The metric, with its interval and number of items."""
 
 
+class LabelValue(NamedTuple):
+    """A metric on the items of one label of one slice."""
+
+    slice: str
+    """The slice."""
+    label: str
+    """The label; empty where items have none."""
+    value: MetricValue
+    """The metric, with its interval and number of items."""
+
+
+FEW_ITEMS = 5
+"""A label of fewer items says little, and stands after the others."""
+
+
 class Item(NamedTuple):
     """One item with its value."""
 
@@ -50,6 +65,31 @@ def by_slice(store: ResultStore, stored: Stored, slice_name: str, metric: str | 
         estimates = scoring.estimate(records.take(rows), [chosen], stored.result.statistics, *purpose)
         values.append(SliceValue(label, estimates[chosen.name].to_value(stored.result.statistics)))
     return sorted(values, key=lambda each: (each.value.value is None, each.value.value, each.label))
+
+
+def all_slices(store: ResultStore, stored: Stored, metric: str | None = None) -> list[LabelValue]:
+    """A metric (the main one unless named) for each label of every slice, worst first over all of them.
+
+    Labels of fewer than ``FEW_ITEMS`` items come last. A slice with one label is left out: it is the whole result.
+    Raises ``UnknownNameError`` for a metric that the result doesn't have.
+    """
+    slices = store.records(stored).slices
+    values = [
+        LabelValue(name, label, value)
+        for name, labels in slices.items()
+        if len(set(labels)) > 1
+        for label, value in by_slice(store, stored, name, metric)
+    ]
+    return sorted(
+        values,
+        key=lambda each: (
+            each.value.n_items < FEW_ITEMS,
+            each.value.value is None,
+            each.value.value,
+            each.slice,
+            each.label,
+        ),
+    )
 
 
 def worst_items(store: ResultStore, stored: Stored, n: int, metric: str | None = None) -> list[Item]:

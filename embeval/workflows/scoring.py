@@ -87,9 +87,11 @@ def score(request: ScoreRequest, store: ResultStore | None = None) -> Scored:
     loaded = time.perf_counter()
 
     metrics = task.metrics(payload)
+    if request.qrels is not None:  # the others need texts
+        metrics = tuple(metric for metric in metrics if ranking.FAMILY.make(metric.name) is not None)
     run, outside = _within_corpus(read.run, payload) if request.qrels is None else (read.run, None)
     run = _as_searched(run, payload, task)
-    known = payload if request.qrels is None else replace(payload, doc_ids=_documents(payload, run))
+    known = payload if request.qrels is None else _with_documents(payload, run)
     measured = rank_and_measure(run, known, [metric.name for metric in metrics], task.options)
     unknown = dict.fromkeys(OF_THE_CORPUS) if request.qrels is not None else {}
     evidence = assemble.Evidence(
@@ -164,10 +166,11 @@ def _from_qrels(path: Path) -> RetrievalData:
     return RetrievalData(doc_ids=(), doc_texts=(), queries=dict.fromkeys(qrels.judgments, ""), qrels=qrels)
 
 
-def _documents(payload: RetrievalData, run: Run) -> tuple[str, ...]:
-    """Every document that judgments or ranking name, so that query ids which are document ids are noticed."""
+def _with_documents(payload: RetrievalData, run: Run) -> RetrievalData:
+    """With every document that judgments or ranking name, so that query ids which are document ids are noticed."""
     judged = (doc for grades in payload.qrels.judgments.values() for doc in grades)
-    return tuple(dict.fromkeys((*run.doc_ids, *judged)))
+    docs = tuple(dict.fromkeys((*run.doc_ids, *judged)))
+    return replace(payload, doc_ids=docs, doc_texts=("",) * len(docs))
 
 
 def _as_searched(run: Run, payload: RetrievalData, task: RetrievalTask) -> Run:
