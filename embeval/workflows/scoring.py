@@ -6,7 +6,6 @@ among the results. From judgments alone nothing is known of the corpus, so count
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 from embeval.core.words import are, plural
 from embeval.data import files, trec
 from embeval.data.beir import RetrievalData
+from embeval.encoders import locate
 from embeval.errors import ConfigError, DataError
 from embeval.metrics import ranking
 from embeval.runner import assemble
@@ -87,13 +87,15 @@ def score(request: ScoreRequest, store: ResultStore | None = None) -> Scored:
     loaded = time.perf_counter()
 
     metrics = task.metrics(payload)
-    run = _as_searched(read.run, payload, task)
-    known = payload if request.qrels is None else replace(payload, doc_ids=_documents(payload, run))
+    if request.qrels is not None:  # the others need texts
+        metrics = tuple(metric for metric in metrics if ranking.FAMILY.make(metric.name) is not None)
+    run, outside = _within_corpus(read.run, payload) if request.qrels is None else (read.run, None)
+    run = _as_searched(run, payload, task)
+    known = payload if request.qrels is None else _with_documents(payload, run)
     measured = rank_and_measure(run, known, [metric.name for metric in metrics], task.options)
-    outside = _outside(run, payload) if request.qrels is None else None
     unknown = dict.fromkeys(OF_THE_CORPUS) if request.qrels is not None else {}
     evidence = assemble.Evidence(
-        model=ModelSpec(backend=BACKEND, name=request.name or file.name, revision=_revision(file)),
+        model=_system(file, request.name),
         task=_portable(task.spec),
         protocol=task.protocol(payload),
         metrics=metrics,
@@ -164,10 +166,11 @@ def _from_qrels(path: Path) -> RetrievalData:
     return RetrievalData(doc_ids=(), doc_texts=(), queries=dict.fromkeys(qrels.judgments, ""), qrels=qrels)
 
 
-def _documents(payload: RetrievalData, run: Run) -> tuple[str, ...]:
-    """Every document that judgments or ranking name, so that query ids which are document ids are noticed."""
+def _with_documents(payload: RetrievalData, run: Run) -> RetrievalData:
+    """With every document that judgments or ranking name, so that query ids which are document ids are noticed."""
     judged = (doc for grades in payload.qrels.judgments.values() for doc in grades)
-    return tuple(dict.fromkeys((*run.doc_ids, *judged)))
+    docs = tuple(dict.fromkeys((*run.doc_ids, *judged)))
+    return replace(payload, doc_ids=docs, doc_texts=("",) * len(docs))
 
 
 def _as_searched(run: Run, payload: RetrievalData, task: RetrievalTask) -> Run:
@@ -179,16 +182,31 @@ def _as_searched(run: Run, payload: RetrievalData, task: RetrievalTask) -> Run:
     return replace(run, docs=run.docs[:, :depth], scores=run.scores[:, :depth])
 
 
-def _outside(run: Run, payload: RetrievalData) -> int:
-    """How many hits are documents that the corpus doesn't have."""
-    outside = np.array([doc not in payload.doc_id_set for doc in run.doc_ids], dtype=np.bool_)
-    return int(outside[run.docs[run.docs != NOTHING]].sum())
+def _within_corpus(run: Run, payload: RetrievalData) -> tuple[Run, int]:
+    """The ranking without documents that the corpus doesn't have, and how many hits these were.
+
+    No search of the corpus can give them, and the backend that ranks by a file leaves them out as well.
+    """
+    inside = np.array([doc in payload.doc_id_set for doc in run.doc_ids], dtype=np.bool_)
+    if inside.all():
+        return run, 0
+    there = run.docs != NOTHING
+    rows, places = np.nonzero(there & inside[run.docs])
+    kept = Run.from_hits(
+        query_ids=run.query_ids,
+        doc_ids=run.doc_ids,
+        rows=rows,
+        docs=run.docs[rows, places],
+        scores=run.scores[rows, places],
+        ties=run.ties,
+    )
+    return replace(kept, n_duplicates=run.n_duplicates), int(there.sum()) - len(rows)
 
 
 def _warnings(run: Run, outside: int | None) -> list[str]:
     found = []
     if outside:
-        found.append(f"{plural(outside, 'hit')} of the run {are(outside)} not in the corpus.")
+        found.append(f"{plural(outside, 'hit')} of the run {are(outside)} not in the corpus and left out.")
     if n := run.n_duplicates:
         found.append(f"{plural(n, 'hit')} left out: the same document stands higher for the same query.")
     return found
@@ -211,9 +229,10 @@ def _refuse_strangers(run: Run, payload: RetrievalData, file: Path, *, corpus_kn
         )
 
 
-def _revision(file: Path) -> str:
-    with file.open("rb") as opened:
-        return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
+def _system(file: Path, name: str | None) -> ModelSpec:
+    """The spec that the backend gives the same file, but for a name that was asked for."""
+    revision = locate.files_revision({"run": file})
+    return ModelSpec(backend=BACKEND, name=name or locate.short_name(file.resolve()), revision=revision)
 
 
 def _portable(spec: TaskSpec) -> TaskSpec:

@@ -393,3 +393,39 @@ def test_two_empty_ranks_are_no_tie() -> None:
     judged = judge(run, Qrels({"long": {"d0": 1}, "short": {"d0": 1}}))
     for k in (1, 2, 3):
         assert judged.tied_at(k).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("places", [1, 100, 1_000_000])
+def test_grades_are_found_however_many_queries_share_the_table(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
+    """One query at a time, a few, all: the grades and marks that a look-up per document gives."""
+    monkeypatch.setattr("embeval.core.ir.TABLE", places)
+    rng = np.random.default_rng(0)
+    scores = {
+        f"q{row}": {f"d{doc}": float(rng.normal()) for doc in rng.choice(30, rng.integers(0, 20), replace=False)}
+        for row in range(25)
+    }
+    qrels = {
+        f"q{row}": {f"d{doc}": int(rng.integers(-1, 4)) for doc in rng.choice(40, 9, replace=False)}
+        for row in rng.permutation(30)
+    }
+    runs = judge(Run.from_dict(scores), Qrels(qrels))
+    assert runs.query_ids == tuple(qrels)
+    for row, query in enumerate(runs.query_ids):
+        found = sorted(scores.get(query, {}).items(), key=lambda hit: -np.float32(hit[1]))
+        padding = runs.grades.shape[1] - len(found)
+        assert runs.grades[row].tolist() == [qrels[query].get(doc, 0) for doc, _ in found] + [0] * padding
+        assert runs.judged[row].tolist() == [doc in qrels[query] for doc, _ in found] + [False] * padding
+        assert runs.ideal[row].tolist() == sorted((max(grade, 0) for grade in qrels[query].values()), reverse=True)
+
+
+def test_hits_in_any_order() -> None:
+    """Flat arrays: rows as they come, a query without hits, a document that comes twice."""
+    run = Run.from_hits(
+        query_ids=("p", "none", "q"),
+        doc_ids=("a", "b"),
+        rows=np.array([2, 0, 2, 2]),
+        docs=np.array([1, 0, 0, 1], dtype=np.int32),
+        scores=np.array([0.5, 3.0, 1.0, 2.0]),
+    )
+    assert all_hits(run) == {"p": [("a", 3.0)], "none": [], "q": [("b", 2.0), ("a", 1.0)]}
+    assert (run.n_duplicates, run.docs.shape) == (1, (3, 2))

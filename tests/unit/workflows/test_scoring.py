@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -140,7 +141,7 @@ def test_the_system_is_named_by_the_bytes_of_its_file(golden: Path, tmp_path: Pa
     store = ResultStore(tmp_path / "results")
     file = exported(store, evaluated(golden, store), tmp_path)
     model = score(ScoreRequest(run=file, data=str(golden), statistics=FEW)).result.model
-    sha = hashlib.sha256(file.read_bytes()).hexdigest()
+    sha = hashlib.sha256(f"run\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()).hexdigest()
     assert model == ModelSpec(backend="ranking", name="system.run", revision=f"sha256:{sha}")
     named = score(ScoreRequest(run=file, data=str(golden), name="other", statistics=FEW)).result.model
     assert (named.label, named.digest) == ("other", model.digest)
@@ -163,11 +164,10 @@ def test_the_numbers_of_pytrec_eval(golden: Path, tmp_path: Path) -> None:
         "P_5": "precision_at_5",
         "recall_20": "recall_at_20",
     }
-    assert set(qrels) - set(found) == {"q4"}  # unanswerable, so it was not searched: it counts 0 here
     for theirs, ours in names.items():
         expected = sum(values[theirs] for values in per_query.values()) / len(qrels)
         assert scored.result.scores[ours].value == pytest.approx(expected, abs=1e-9)
-    assert scored.result.counts["queries_without_ranking"] == 1
+    assert scored.result.counts["queries_scored"] == len(qrels)
     assert (scored.result.task.name, scored.result.split) == ("golden", "test")
 
 
@@ -281,12 +281,15 @@ def test_runs_of_the_same_judgments_can_be_compared(tmp_path: Path) -> None:
     assert one.signature.protocol == other.signature.protocol != elsewhere.signature.protocol
 
 
-def test_hits_outside_the_corpus_are_counted(golden: Path, tmp_path: Path) -> None:
-    """They stay where they are, as in trec_eval, and the reader is told."""
-    file = run_file(tmp_path, {"q0": {"else": 2.0, "d00": 1.0}, "q1": {"where": 1.0}})
+def test_hits_outside_the_corpus_are_left_out_and_counted(golden: Path, tmp_path: Path) -> None:
+    """No search of the corpus could give them: d00 is the first of q0, and q1 has nothing left."""
+    file = run_file(tmp_path, {"q0": {"else": 2.0, "d00": 1.0, "far": 0.5}, "q1": {"where": 1.0}})
     result = score(ScoreRequest(run=file, data=str(golden), statistics=FEW)).result
-    assert result.counts["hits_not_in_corpus"] == 2
-    assert "2 hits of the run are not in the corpus." in result.warnings
+    assert result.counts["hits_not_in_corpus"] == 3
+    assert "3 hits of the run are not in the corpus and left out." in result.warnings
+    # of five judged queries that are answerable, q0 has its document at rank 1 and the others have none
+    assert result.scores["mrr_at_10"].value == pytest.approx(1 / 5)
+    assert result.counts["queries_without_ranking"] == 4
 
 
 @pytest.mark.parametrize(
@@ -346,12 +349,15 @@ class TestHandingOver:
         stored = evaluated(golden, store)
         records = store.records(stored)
         header, *rows = handing_over.rendered(store, stored, "csv").decode().splitlines()
-        assert header.split(",") == ["id", *records.columns, "label.kind"]
+        assert header.split(",") == ["id", *records.columns, *(f"label.{name}" for name in records.slices)]
         objects = [json.loads(line) for line in handing_over.rendered(store, stored, "jsonl").decode().splitlines()]
         for row, (item, text, found) in enumerate(zip(records.ids, rows, objects, strict=True)):
             values = {name: float(column[row]) for name, column in records.columns.items()}
-            assert text.split(",") == [item, *map(repr, values.values()), records.slices["kind"][row]]
-            assert found == {"id": item, "values": values, "labels": {"kind": records.slices["kind"][row]}}
+            known = {name: None if math.isnan(value) else value for name, value in values.items()}
+            labels = {name: each[row] for name, each in records.slices.items()}
+            spelled = ["" if value is None else repr(value) for value in known.values()]
+            assert text.split(",") == [item, *spelled, *labels.values()]
+            assert found == {"id": item, "values": known, "labels": labels}
 
     def test_what_a_result_does_not_have(self, golden: Path, tmp_path: Path) -> None:
         """Another form, and a result without a ranking."""
