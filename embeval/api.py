@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from embeval.workflows.precision import Choice
 
 
+BASELINE = "bm25"
+"""The model that costs nothing and is always there."""
+
 S = TypeVar("S", ModelSpec, TaskSpec, RuntimeOptions, StatisticsOptions)
 
 
@@ -47,6 +50,8 @@ class Request:
     """Whether to run again what is finished."""
     verify: bool = False
     """Whether to hash model files again."""
+    bm25: bool = False
+    """Whether to evaluate BM25 as well, on every task that it fits: what a model has to beat."""
 
 
 def run(
@@ -55,14 +60,24 @@ def run(
     """The outcome of each model on each task, as it is reached. Failures are outcomes, not exceptions."""
     from embeval.runner import local
     from embeval.store.results import ResultStore
+    from embeval.tasks import TASK_TYPES
     from embeval.workflows import requests
 
     requests.refuse_same_models(request.models)
+    bm25 = requests.parse_model(BASELINE)
+    ranked = [task for task in request.tasks if not TASK_TYPES.get(task.spec.type).needs_vectors]
+    with_baseline = request.bm25 and ranked and all(model.backend != BASELINE for model in request.models)
     options = local.RunOptions(
         runtime=request.runtime, statistics=request.statistics, overwrite=request.overwrite, verify=request.verify
     )
     yield from local.run(
-        request.models, request.tasks, ResultStore(request.results), options, progress=progress, on_start=on_start
+        request.models,
+        request.tasks,
+        ResultStore(request.results),
+        options,
+        also=[(bm25, ranked)] if with_baseline else (),
+        progress=progress,
+        on_start=on_start,
     )
 
 

@@ -58,6 +58,16 @@ def export(
             max=1.0,
         ),
     ] = None,
+    min_spearman: Annotated[
+        float | None,
+        typer.Option(
+            "--min-spearman",
+            envvar="EMBEVAL_MIN_SPEARMAN",
+            help="For a cross-encoder: smallest rank correlation of its scores that passes.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", envvar="EMBEVAL_FORCE", help="Replaces an earlier export.")] = False,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
@@ -69,7 +79,9 @@ def export(
 
     Where one gives too different vectors, nothing is written and the exit code
     is 3. Bounds on the smallest cosine and on the nearest ten that stay the
-    same: fp32 0.9999 and 99 %, fp16 0.999 and 95 %, int8 0.97 and 80 %.
+    same: fp32 0.9999 and 99 %, fp16 0.999 and 95 %, int8 0.97 and 80 %. For a
+    cross-encoder (a reranker) the same figures bound the rank correlation of
+    its scores, and the queries that keep their best document.
 
     Examples: embeval export demo -o minilm --precision fp32,int8  ·  embeval run -m onnx:minilm,dtype=int8 -t demo-docs
     """
@@ -89,6 +101,7 @@ def export(
         sample=samples.take(sample, data=expanded(data) if data else None),
         runtime=_state.runtime(device=device, num_threads=threads),
         min_cosine=min_cosine,
+        min_spearman=min_spearman,
         overwrite=force,
         say=lambda text: _state.note(f"{text} …"),
     )
@@ -103,12 +116,17 @@ def export(
 
 
 def _names(report: Report) -> list[str]:
-    """What ``run`` takes, graph by graph."""
-    settings = {"fp32": "", "fp16": ",dtype=float16", "int8": ",dtype=int8"}
-    return [
-        f"-m onnx:{report.folder}{settings.get(each.precision, f',dtype=int8,file={each.file}')}"
-        for each in report.graphs
-    ]
+    """What uses it, graph by graph: a word for ``run``, or an entry in the options of a retrieval task."""
+    dtypes = {"fp32": "", "fp16": "float16", "int8": "int8"}
+    words = []
+    for each in report.graphs:
+        dtype = dtypes.get(each.precision)
+        if report.of_cross_encoder:
+            words.append(f"rerank: {{model: {report.folder}, backend: onnx{f', dtype: {dtype}' if dtype else ''}}}")
+        else:
+            settings = f",dtype={dtype}" if dtype else "" if dtype == "" else f",dtype=int8,file={each.file}"
+            words.append(f"-m onnx:{report.folder}{settings}")
+    return words
 
 
 def _precisions(words: str) -> list[Precision]:
@@ -124,33 +142,42 @@ def _precisions(words: str) -> list[Precision]:
 
 def _show(report: Report) -> None:
     from embeval.cli import _tables
+    from embeval.encoders.parity import Parity
+    from embeval.rerankers.parity import ScoreParity
 
-    def cells(name: str, file: str, size: int, trial: Trial, verdict: str) -> list[str]:
-        parity, speed = trial.parity, trial.tokens_per_s / report.reference.tokens_per_s
+    def measured(trial: Trial) -> list[str]:
+        parity = trial.parity
+        if isinstance(parity, ScoreParity):
+            return [f"{parity.spearman:.6f}", f"{parity.max_abs:.1e}", f"{parity.top_1:.1%}"]
+        assert isinstance(parity, Parity)
         return [
-            name,
-            file,
-            _tables.size(size),
-            f"{trial.tokens_per_s:,.0f}",
-            f"{speed:.2f}x",
             f"{parity.cosine_min:.6f}",
             f"{parity.cosine_mean:.6f}",
             f"{parity.max_abs:.1e}",
             f"{parity.top_10_overlap:.1%}",
             "" if trial.spearman is None else f"{trial.spearman:.4f}",
             "" if trial.spearman_delta is None else f"{trial.spearman_delta:+.4f}",
-            verdict,
         ]
+
+    def cells(name: str, file: str, size: int, trial: Trial, verdict: str) -> list[str]:
+        speed = trial.tokens_per_s / report.reference.tokens_per_s
+        how_fast = [f"{trial.tokens_per_s:,.0f}", f"{speed:.2f}x"]
+        return [name, file, _tables.size(size), *how_fast, *measured(trial), verdict]
 
     rows = [cells("torch", "", report.model_bytes, report.reference, "")]
     for each in report.graphs:
         verdict = "passes" if each.trial.passes else "fails: " + "; ".join(each.trial.problems)
         rows.append(cells(each.precision, each.file, each.n_bytes, each.trial, verdict))
-    measures = ["Size", "Tokens/s", "Speed", "Cosine min", "mean", "Max diff", "Top 10", "Spearman", "Change"]
+    of_vectors = ["Cosine min", "mean", "Max diff", "Top 10", "Spearman", "Change"]
+    of_scores = ["Rank corr.", "Max diff", "Top 1"]
+    measures = ["Size", "Tokens/s", "Speed", *(of_scores if report.of_cross_encoder else of_vectors)]
     headings = ["", "File", *measures, "Parity"]
     spare = ("File", "Max diff", "mean", "Spearman", "Speed")
     _state.out(_tables.fitting(headings, rows, _state.console(), right=measures, spare=spare))
-    legend = "Cosine: a text's vector and the model's own. Top 10: nearest texts that stay the same."
+    if report.of_cross_encoder:
+        legend = "Rank corr.: of a pair's score and the model's own. Top 1: queries whose best document stays the same."
+    else:
+        legend = "Cosine: a text's vector and the model's own. Top 10: nearest texts that stay the same."
     if report.reference.spearman is not None:
         legend += " Change: of Spearman with the gold scores."
     _state.note(legend)

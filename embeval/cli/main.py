@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "run": "Evaluates models on tasks and writes results.",
     "demo": "Shows the whole thing: a real model on a bundled golden set, in under two minutes.",
     "init": "Writes a commented embeval.yaml into the current folder.",
+    "score": "Scores a TREC run against judgments or a golden set, with no model.",
     "leaderboard": "Shows stored results as a table of models by tasks.",
     "tasks": "Lists task types and the catalogue, or shows one task.",
     "models": "Shows what a model is, or checks that it behaves.",

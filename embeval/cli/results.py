@@ -130,6 +130,55 @@ def show(
 
 
 @app.command()
+def export(
+    which: Annotated[
+        str | None, typer.Argument(help="Id from 'results list', JSON file, or a part of its path.")
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", envvar="EMBEVAL_FORMAT", help="trec: the ranking; csv, jsonl: every metric of every item."
+        ),
+    ] = "trec",
+    to: Annotated[
+        str, typer.Option(envvar="EMBEVAL_TO", help="File, gzipped if it ends in .gz; - for standard output.")
+    ] = "-",
+    force: Annotated[bool, typer.Option("--force", envvar="EMBEVAL_FORCE", help="Replaces the file.")] = False,
+    results: ResultsOption = None,
+    model: ModelFilter = None,
+    task: TaskFilter = None,
+    subset: SubsetFilter = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Writes the ranking of a result as a TREC run, or the values of its items as csv or jsonl.
+
+    'embeval score' gives the same numbers for such a run.
+
+    Examples: embeval results export 1a2b3c4d --to bm25.run  ·
+    embeval results export -m demo -t golden --format csv --to values.csv
+    """
+    from embeval.core.paths import expanded
+    from embeval.store.results import ResultStore
+    from embeval.workflows import handing_over
+
+    if json and to == "-":
+        raise UsageError("--json leaves no room for the rows on standard output. Name a file with --to.")
+    store = ResultStore(_state.results_folder(results))
+    stored = _the_one(store, which, model, task, subset)
+    data = handing_over.rendered(store, stored, form)
+    if to == "-":
+        _state.out_text(data.decode("utf-8"))
+        return
+    handing_over.write(data, expanded(to), overwrite=force)
+    if json:
+        _state.out_json({"id": stored.id, "format": form, "file": to, "bytes": len(data)})
+        return
+    _state.note(f"Wrote {to}.")
+
+
+@app.command()
 def why(
     which: Annotated[
         str | None, typer.Argument(help="Id from 'results list', JSON file, or a part of its path.")

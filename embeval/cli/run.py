@@ -80,6 +80,14 @@ def run(
             "queries and documents exchanged.  (default: auto)",
         ),
     ] = None,
+    bm25: Annotated[
+        bool | None,
+        typer.Option(
+            "--bm25/--no-bm25",
+            envvar="EMBEVAL_BM25",
+            help="Evaluates BM25 as well on retrieval tasks: what a model has to beat.  (default: --bm25)",
+        ),
+    ] = None,
     device: DeviceOption = None,
     batch_tokens: Annotated[
         str | None,
@@ -142,6 +150,7 @@ def run(
         statistics={"resamples": resamples, "seed": seed},
         overwrite=overwrite,
         verify=verify,
+        bm25=bm25,
     )
     request = _varied(request, precision=precision, prompts=prompts)
     outcomes = []
@@ -185,6 +194,7 @@ def _request(
     statistics: dict[str, Any],
     overwrite: bool,
     verify: bool,
+    bm25: bool | None,
 ) -> Request:
     from dataclasses import replace
 
@@ -221,6 +231,7 @@ def _request(
             statistics=replace(loaded.statistics if loaded else StatisticsOptions(), **_given(statistics)),
             overwrite=overwrite,
             verify=verify,
+            bm25=bm25 if bm25 is not None else loaded.bm25 if loaded else True,
         )
     except ValueError as error:
         raise UsageError(f"{error}.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -88,6 +89,29 @@ class Embeddings:
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+
+@dataclass
+class Alike:
+    """Finds different texts that look the same to the model once truncated."""
+
+    _seen: Counter[bytes] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, embeddings: Embeddings) -> Alike:
+        """Of one batch of texts."""
+        alike = cls()
+        alike.add(embeddings)
+        return alike
+
+    def add(self, embeddings: Embeddings) -> None:
+        """More texts."""
+        self._seen.update((embeddings.truncated or {}).values())
+
+    @property
+    def n(self) -> int:
+        """Texts that share what is left of them with another one."""
+        return sum(count for count in self._seen.values() if count > 1)
 
 
 def refuse_nonfinite(vectors: Vectors, ids: Sequence[str] = (), *, by: str = "The model") -> None:

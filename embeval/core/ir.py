@@ -8,10 +8,11 @@ Scores are float32, as trec_eval keeps them: two doubles that differ in the last
 
 from __future__ import annotations
 
-import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain, count, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,10 @@ MAX_GRADE = 1_000
 """Largest relevance: far above any scale in use, and exponential gains still fit into a float."""
 NOTHING = -1
 """Document index of a rank that holds no document."""
+TABLE = 500_000
+"""Places of the table that judgments are looked up in, so that it stays in the processor's cache."""
+UNJUDGED = np.iinfo(np.int16).min
+"""Mark in that table of a document without a judgment."""
 
 
 class TieRule(StrEnum):
@@ -73,6 +78,9 @@ class Qrels:
 
     def __post_init__(self) -> None:
         for query, grades in self.judgments.items():
+            values = grades.values()
+            if set(map(type, values)) == {int} and max(map(abs, values)) <= MAX_GRADE:
+                continue
             for doc, grade in grades.items():
                 whole = not isinstance(grade, bool) and isinstance(grade, int | np.integer)
                 if not whole or abs(grade) > MAX_GRADE:
@@ -94,7 +102,7 @@ class Qrels:
 
 @dataclass(frozen=True)
 class Run:
-    """Ranked documents per query, best first. Build one with ``ranked``, ``from_dict`` or ``from_rows``."""
+    """Ranked documents per query, best first. Made by ``ranked``, ``from_hits``, ``from_dict`` or ``from_rows``."""
 
     query_ids: tuple[str, ...]
     """Q ids, unique."""
@@ -142,20 +150,63 @@ class Run:
         )
         rows = np.flatnonzero(~settled)
         if len(rows):
-            keys = np.append(tie_keys(doc_ids, ties), -1)  # the last one is for NOTHING
-            order = rank(scores[rows], keys[docs[rows]])
             docs, scores = docs.copy(), scores.copy()
-            docs[rows] = np.take_along_axis(docs[rows], order, axis=-1)
-            scores[rows] = np.take_along_axis(scores[rows], order, axis=-1)
+            docs[rows], scores[rows] = _sorted(docs[rows], scores[rows], doc_ids, ties)
         if depth is not None:
             docs, scores = docs[:, :depth], scores[:, :depth]
         return cls(tuple(query_ids), tuple(doc_ids), docs, scores, ties, n_duplicates)
 
     @classmethod
+    def from_hits(
+        cls,
+        *,
+        query_ids: Sequence[str],
+        doc_ids: Sequence[str],
+        rows: npt.NDArray[np.integer],
+        docs: IntRows,
+        scores: npt.NDArray[np.floating],
+        ties: TieRule = TieRule.DOC_ID_DESC,
+    ) -> Run:
+        """A run from n hits in any order.
+
+        ``rows`` int [n] points into ``query_ids``, ``docs`` int32 [n] into ``doc_ids``; ``scores`` float [n] are
+        rounded to float32 first. A document that comes twice for one query counts once, at its best score;
+        ``n_duplicates`` tells how many were left out. Raises ``DataError`` for a score that is not finite.
+        """
+        with np.errstate(over="ignore"):  # a double beyond float32 becomes inf, which is refused
+            scores = scores.astype(np.float32)
+        if len(bad := np.flatnonzero(~np.isfinite(scores))):
+            raise DataError(
+                f"run: the score of query {query_ids[rows[bad[0]]]!r}, document {doc_ids[docs[bad[0]]]!r} is "
+                f"{scores[bad[0]]} ({len(bad)} such scores). A ranking needs finite scores."
+            )
+        if (rows[1:] < rows[:-1]).any():
+            order = np.argsort(rows, kind="stable")
+            rows, docs, scores = rows[order], docs[order], scores[order]
+        lengths = np.bincount(rows, minlength=len(query_ids))
+        shape = (len(query_ids), int(lengths.max(initial=0)))
+        if len(docs) == shape[0] * shape[1]:
+            table, by_rank = docs.reshape(shape), scores.reshape(shape)
+        else:
+            table, by_rank = np.full(shape, NOTHING, np.int32), np.full(shape, -np.inf, np.float32)
+            places = _places(lengths)
+            table[rows, places], by_rank[rows, places] = docs, scores
+        run = cls.ranked(query_ids=query_ids, doc_ids=doc_ids, docs=table, scores=by_rank, ties=ties)
+        return run._without_duplicates()
+
+    @classmethod
     def from_dict(cls, scores: Mapping[str, Mapping[str, float]], ties: TieRule = TieRule.DOC_ID_DESC) -> Run:
         """A run from ``{query id: {doc id: score}}``, the form that pytrec_eval takes."""
-        rows = ((query, doc, score) for query, hits in scores.items() for doc, score in hits.items())
-        return cls.from_rows(rows, ties=ties, query_ids=tuple(scores))
+        lengths = [len(hits) for hits in scores.values()]
+        codes, doc_ids = _codes(chain.from_iterable(scores.values()), sum(lengths))
+        return cls.from_hits(
+            query_ids=tuple(scores),
+            doc_ids=doc_ids,
+            rows=np.repeat(np.arange(len(lengths)), lengths),
+            docs=codes,
+            scores=np.fromiter(chain.from_iterable(hits.values() for hits in scores.values()), np.float64, len(codes)),
+            ties=ties,
+        )
 
     @classmethod
     def from_rows(
@@ -169,34 +220,16 @@ class Run:
         A document that comes twice for one query counts once, at its best score; ``n_duplicates`` tells how many
         were left out. ``query_ids`` lists queries that may have no row at all.
         """
-        doc_index: dict[str, int] = {}
-        hits: dict[str, dict[int, float]] = {query: {} for query in query_ids}
-        n_duplicates = 0
-        for query, doc, score in rows:
-            if math.isnan(score):
-                raise DataError(
-                    f"run: the score of query {query!r}, document {doc!r} is nan. A ranking needs finite scores."
-                )
-            of_query = hits.setdefault(query, {})
-            index = doc_index.setdefault(doc, len(doc_index))
-            if index in of_query:
-                n_duplicates += 1
-                score = max(score, of_query[index])
-            of_query[index] = score
-        width = max((len(of_query) for of_query in hits.values()), default=0)
-        docs = np.full((len(hits), width), NOTHING, dtype=np.int32)
-        scores = np.full((len(hits), width), -np.inf, dtype=np.float32)
-        for row, of_query in enumerate(hits.values()):
-            docs[row, : len(of_query)] = list(of_query)
-            with np.errstate(over="ignore"):  # a double beyond float32 becomes inf, which ``ranked`` refuses
-                scores[row, : len(of_query)] = list(of_query.values())
-        return cls.ranked(
-            query_ids=tuple(hits),
-            doc_ids=tuple(doc_index),
-            docs=docs,
-            scores=scores,
+        queries, docs, scores = zip(*rows, strict=True) if (rows := list(rows)) else ((), (), ())
+        of_query, all_queries = _codes(chain(query_ids, queries), len(query_ids) + len(queries))
+        codes, doc_ids = _codes(docs, len(docs))
+        return cls.from_hits(
+            query_ids=all_queries,
+            doc_ids=doc_ids,
+            rows=of_query[len(query_ids) :],
+            docs=codes,
+            scores=np.fromiter(scores, np.float64, len(scores)),
             ties=ties,
-            n_duplicates=n_duplicates,
         )
 
     def without_self_matches(self) -> Run:
@@ -210,18 +243,34 @@ class Run:
         for row, query in enumerate(self.query_ids):
             if places := [position[doc] for doc in excluded.get(query, ()) if doc in position]:
                 drop[row] = np.isin(self.docs[row], places)
-        if not drop.any():
+        return self._dropped(drop) if drop.any() else self
+
+    def _without_duplicates(self) -> Run:
+        """The run with every document once per query, at its best rank; counts the others."""
+        in_order = np.sort(self.docs, axis=1)
+        rows = np.flatnonzero(((in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != NOTHING)).any(axis=1))
+        if not len(rows):
             return self
+        docs = self.docs[rows]
+        order = np.argsort(docs, axis=1, kind="stable")  # of equal documents the better rank comes first
+        grouped = np.take_along_axis(docs, order, axis=1)
+        again = np.zeros(docs.shape, dtype=np.bool_)
+        again[:, 1:] = (grouped[:, 1:] == grouped[:, :-1]) & (grouped[:, 1:] != NOTHING)
+        drop = np.zeros(self.docs.shape, dtype=np.bool_)
+        drop[rows[:, None], order] = again
+        run = self._dropped(drop)
+        width = int((run.docs != NOTHING).sum(axis=1).max())
+        return replace(run, docs=run.docs[:, :width], scores=run.scores[:, :width], n_duplicates=int(drop.sum()))
+
+    def _dropped(self, drop: npt.NDArray[np.bool_]) -> Run:
+        """The run without some hits; what stood below moves up."""
         order = np.argsort(drop, axis=1, kind="stable")  # False before True: dropped hits go to the end of their row
         docs = np.where(drop, NOTHING, self.docs)
         scores = np.where(drop, np.float32(-np.inf), self.scores)
-        return Run(
-            self.query_ids,
-            self.doc_ids,
-            np.take_along_axis(docs, order, axis=1),
-            np.take_along_axis(scores, order, axis=1),
-            self.ties,
-            self.n_duplicates,
+        return replace(
+            self,
+            docs=np.take_along_axis(docs, order, axis=1),
+            scores=np.take_along_axis(scores, order, axis=1),
         )
 
     def hits(self, query_id: str) -> list[tuple[str, float]]:
@@ -245,6 +294,35 @@ def tie_keys(doc_ids: Sequence[str], ties: TieRule) -> npt.NDArray[np.int64]:
     keys = np.empty(len(doc_ids), dtype=np.int64)
     keys[order] = np.arange(len(doc_ids))
     return keys
+
+
+def _sorted(docs: IntRows, scores: FloatRows, doc_ids: Sequence[str], ties: TieRule) -> tuple[IntRows, FloatRows]:
+    """``docs`` and ``scores`` [Q, K] with each row in order. Only documents that tie have their ids compared."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    docs, scores = np.take_along_axis(docs, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    equal = (scores[:, 1:] == scores[:, :-1]) & (docs[:, 1:] != NOTHING)
+    rows = np.flatnonzero(equal.any(axis=1))
+    if len(rows):
+        tied = np.zeros((len(rows), docs.shape[1]), dtype=np.bool_)
+        tied[:, 1:] |= equal[rows]
+        tied[:, :-1] |= equal[rows]
+        members = np.unique(docs[rows][tied])
+        keys = np.full(len(doc_ids) + 1, -1, dtype=np.int64)  # the last one is for NOTHING
+        keys[members] = tie_keys([doc_ids[member] for member in members.tolist()], ties)
+        order = rank(scores[rows], keys[docs[rows]])
+        docs[rows] = np.take_along_axis(docs[rows], order, axis=1)
+    return docs, scores
+
+
+def _codes(names: Iterable[str], n: int) -> tuple[IntRows, tuple[str, ...]]:
+    """int32 [n] and the distinct names that it points into, in the order in which they first come."""
+    known: defaultdict[str, int] = defaultdict(count().__next__)
+    return np.fromiter(map(known.__getitem__, names), np.int32, n), tuple(known)
+
+
+def _places(lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """int64 [n]: 0, 1, … within each of several groups that stand one after another."""
+    return np.asarray(np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths))
 
 
 def rank(scores: FloatRows, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
@@ -314,39 +392,32 @@ def judge(
     """
     if self_match == SelfMatch.DROP:
         run = run.without_self_matches()
-    row_of = {query: row for row, query in enumerate(run.query_ids)}
-    found = {query: row for query, row in row_of.items() if (run.docs[row] != NOTHING).any()}
+    has_hits = (run.docs != NOTHING).any(axis=1)
+    row_of = {query: row for row, query in enumerate(run.query_ids) if has_hits[row]}
     candidates = [query for query in qrels.judged if query not in exclude]
     empty = {query for query in candidates if max(qrels.judgments[query].values()) <= 0}
     kept = [
         query
         for query in candidates
-        if (query in found or missing == MissingQueries.ZERO) and (query not in empty or no_relevant == NoRelevant.ZERO)
+        if (query in row_of or missing == MissingQueries.ZERO)
+        and (query not in empty or no_relevant == NoRelevant.ZERO)
     ]
     unjudged = (set(run.query_ids) | set(qrels.judgments)) - set(qrels.judged) - exclude
 
-    width = run.docs.shape[1]
-    docs = np.full((len(kept), width), NOTHING, dtype=np.int32)
-    scores = np.full((len(kept), width), -np.inf, dtype=np.float32)
-    rows = [(place, found[query]) for place, query in enumerate(kept) if query in found]
-    if rows:
-        places, sources = (list(column) for column in zip(*rows, strict=True))
-        docs[places], scores[places] = run.docs[sources], run.scores[sources]
+    sources = np.array([row_of.get(query, -1) for query in kept], dtype=np.int64)
+    docs, scores = _taken(run, sources)
+    judgments = [qrels.judgments[query] for query in kept]
+    lengths = np.array([len(of_query) for of_query in judgments], dtype=np.int64)
+    rows, places = np.repeat(np.arange(len(kept)), lengths), _places(lengths)
+    all_grades = np.fromiter(chain.from_iterable(each.values() for each in judgments), np.int64, len(rows))
+    ideal = np.zeros((len(kept), int(lengths.max(initial=0))), dtype=np.int64)
+    ideal[rows, places] = np.maximum(all_grades, 0)
+    ideal = -np.sort(-ideal, axis=1)
 
-    doc_index = {doc: index for index, doc in enumerate(run.doc_ids)}
-    grades = np.zeros(docs.shape, dtype=np.int64)
-    judged = np.zeros(docs.shape, dtype=bool)
-    depth = max((len(qrels.judgments[query]) for query in kept), default=0)
-    ideal = np.zeros((len(kept), depth), dtype=np.int64)
-    for place, query in enumerate(kept):
-        of_query = qrels.judgments[query]
-        ideal[place, : len(of_query)] = sorted((max(grade, 0) for grade in of_query.values()), reverse=True)
-        known = {doc_index[doc]: grade for doc, grade in of_query.items() if doc in doc_index}
-        if known and width:
-            targets = np.fromiter(known, dtype=np.int32, count=len(known))
-            where = np.flatnonzero(np.isin(docs[place], targets))
-            grades[place, where] = [known[int(doc)] for doc in docs[place, where]]
-            judged[place, where] = True
+    doc_index = dict(zip(run.doc_ids, range(len(run.doc_ids)), strict=True))
+    targets = np.fromiter(map(doc_index.get, chain.from_iterable(judgments), repeat(NOTHING)), np.int64, len(rows))
+    known = targets != NOTHING
+    grades, judged = _looked_up(docs, rows[known], targets[known], all_grades[known], len(run.doc_ids))
     return JudgedRuns(
         query_ids=tuple(kept),
         grades=grades,
@@ -357,8 +428,49 @@ def judge(
         ties=run.ties,
         counts=QueryCounts(
             scored=len(kept),
-            missing=sum(query not in found for query in candidates),
+            missing=sum(query not in row_of for query in candidates),
             unjudged=len(unjudged),
             no_relevant=len(empty),
         ),
     )
+
+
+def _taken(run: Run, sources: npt.NDArray[np.int64]) -> tuple[IntRows, FloatRows]:
+    """Documents and scores of some rows of a run; -1 gives a row of nothing."""
+    if np.array_equal(sources, np.arange(len(run.query_ids))):
+        return run.docs, run.scores
+    shape = (len(sources), run.docs.shape[1])
+    docs, scores = np.full(shape, NOTHING, np.int32), np.full(shape, -np.inf, np.float32)
+    there = np.flatnonzero(sources >= 0)
+    docs[there], scores[there] = run.docs[sources[there]], run.scores[sources[there]]
+    return docs, scores
+
+
+def _looked_up(
+    docs: IntRows,
+    rows: npt.NDArray[np.int64],
+    targets: npt.NDArray[np.int64],
+    grades: npt.NDArray[np.int64],
+    n_docs: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """int64 [Q, K] grades and bool [Q, K] whether judged, of ``docs`` int32 [Q, K].
+
+    The judgments are (row, target, grade), ``rows`` non-decreasing. A table of as many queries as fit holds a place
+    for each of their documents, so that a look-up is one step.
+    """
+    found, judged = np.zeros(docs.shape, dtype=np.int64), np.zeros(docs.shape, dtype=np.bool_)
+    stride = n_docs + 1  # the first place of a query is for NOTHING
+    n_rows = max(1, TABLE // stride)
+    table = np.full(n_rows * stride, UNJUDGED, dtype=np.int16)
+    offsets = (np.arange(n_rows) * stride + 1)[:, None]
+    for first in range(0, len(docs), n_rows):
+        start, stop = np.searchsorted(rows, (first, first + n_rows))
+        places = (rows[start:stop] - first) * stride + targets[start:stop] + 1
+        table[places] = grades[start:stop]
+        part = docs[first : first + n_rows]
+        values = table[part + offsets[: len(part)]]
+        row, column = np.nonzero(values != UNJUDGED)
+        found[first + row, column] = values[row, column]
+        judged[first + row, column] = True
+        table[places] = UNJUDGED
+    return found, judged

@@ -15,7 +15,7 @@ from embeval.core.embeddings import Embeddings, Vectors, Work
 from embeval.core.ir import FloatRows, Run, TieRule
 from embeval.core.progress import Progress
 from embeval.core.records import Column, ItemRecords
-from embeval.core.specs import ModelSpec, RerankerSpec, Role, SimilarityName, TaskSpec
+from embeval.core.specs import ModelSpec, RerankerSpec, Role, RuntimeOptions, SimilarityName, TaskSpec
 from embeval.errors import EvaluationError
 
 
@@ -310,6 +310,14 @@ class Remeasurable(Protocol):
         """
 
 
+@runtime_checkable
+class Equippable(Protocol):
+    """A task that runs models of its own, such as a reranker."""
+
+    def equipped(self, runtime: RuntimeOptions, cache: Any, fresh: Callable[[], System]) -> Task[Any]:
+        """The task with how models are run, the cache, and what loads the system anew, without a cache."""
+
+
 class TaskType(Protocol):
     """What a module of ``embeval/tasks`` holds under the name ``TASK``."""
 
@@ -319,6 +327,8 @@ class TaskType(Protocol):
     """One line for ``embeval tasks list``."""
     main_score: str
     """The metric that stands for a task of this type unless its spec names another."""
+    needs_vectors: bool
+    """Whether only encoders can be evaluated on it, and not what ranks documents without vectors."""
 
     def bind(self, spec: TaskSpec, *, root: Path) -> Task[Any]:
         """The task; a relative data path is looked up under ``root``. Raises ``ConfigError`` for wrong options."""

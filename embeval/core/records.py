@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
+ANSWERABLE = "answerable"
+"""Column with 1 for items that have an answer and 0 for those that have none."""
 RESERVED = ("id", "cluster")
 """Names that no metric column may have; nor may one start with ``slice.``."""
 
@@ -48,6 +50,13 @@ class ItemRecords:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """bool [n]: items that only metrics with the column ``answerable`` speak of: queries without an answer."""
+        if ANSWERABLE not in self.columns:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray(self.columns[ANSWERABLE] == 0.0)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> ItemRecords:
         """The records of the given rows, in that order."""

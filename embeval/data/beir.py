@@ -6,6 +6,7 @@ Corpus and queries may be gzipped. Source: Thakur et al., BEIR, NeurIPS 2021, an
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,6 +22,8 @@ from embeval.errors import DataError
 QRELS_HEADER = ("query-id", "corpus-id", "score")
 CORPUS_FIELDS = ("_id", "title", "text", "document", "start", "end")
 """Fields of the corpus file that mean something; others are labels of documents."""
+TOKEN = re.compile(r"\w+|[^\w\s]")
+"""What counts as a token of a prompt."""
 SHOWN = 5
 """Ids listed in a message."""
 MAX_LABELS = 50
@@ -78,6 +81,11 @@ class RetrievalData:
     def doc_id_set(self) -> frozenset[str]:
         """The doc ids, for look-ups."""
         return frozenset(self.doc_ids)
+
+    @cached_property
+    def doc_lengths(self) -> dict[str, int]:
+        """Doc id -> words and punctuation marks of its text: about its tokens, whatever the tokenizer."""
+        return {doc: len(TOKEN.findall(text)) for doc, text in zip(self.doc_ids, self.doc_texts, strict=True)}
 
     @cached_property
     def data_hash(self) -> str:

@@ -105,10 +105,13 @@ class BatchedEncoder(Generic[P]):
         """The same encoder, which keeps what it computes and finds it again."""
         return BatchedEncoder(self.spec, self.backend, shelves=shelves, budget=self._planned)
 
-    def with_measured_budget(self) -> BatchedEncoder[P]:
-        """The same encoder with the budget that was found fastest for long texts; takes some seconds."""
+    def with_measured_budget(self, of_words: Callable[[str], str] = str) -> BatchedEncoder[P]:
+        """The same encoder with the budget that was found fastest for long texts; takes some seconds.
+
+        ``of_words`` makes of many words what the backend takes for a text.
+        """
         length = min(self.info.max_seq_length or LONG_TEXT, LONG_TEXT)
-        text = "measure " * length
+        text = of_words("measure " * length)
 
         def speed(budget: int) -> float:
             rows = np.arange(max(1, budget // length), dtype=np.intp)

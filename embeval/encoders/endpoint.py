@@ -51,7 +51,7 @@ class Limits:
     timeout_s: float = 60.0
     """Seconds to wait for an answer."""
     price_per_million_tokens: float | None = None
-    """In any currency; None: not known."""
+    """US dollars; None: not known."""
 
     @classmethod
     def from_environment(cls) -> Limits:
@@ -158,6 +158,8 @@ class Usage:
     def described(self, price_per_million_tokens: float | None) -> dict[str, str]:
         """For the provenance: totals since the model was loaded, so over all tasks of a run so far."""
         found = {"requests_so_far": str(self.requests)}
+        if price_per_million_tokens is not None:
+            found["price_per_million_tokens"] = str(price_per_million_tokens)
         if self.tokens is not None:
             found["tokens_so_far"] = str(self.tokens)
             if price_per_million_tokens is not None:

@@ -4,6 +4,8 @@ The folder has what sentence-transformers expects of one with ``backend="onnx"``
 of its modules, the tokenizer, ``config.json`` and ``onnx/model.onnx`` with the inputs ``input_ids``,
 ``attention_mask`` (and ``token_type_ids`` where the model has them) and the output ``last_hidden_state``. Batch and
 length are free. Pooling and what follows stay outside of the graph, so that they can't differ from what the files say.
+
+The graph of a cross-encoder has the output ``logits`` [batch, labels] instead.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from embeval.encoders.locate import Located
 from embeval.encoders.torch_runtime import quiet_libraries
 from embeval.errors import ConfigError, ModelError
 
+Output = Literal["last_hidden_state", "logits"]
 Precision = Literal["fp32", "fp16", "int8", "int8-static"]
 FILES: dict[Precision, str] = {
     "fp32": "model.onnx",
@@ -56,17 +59,42 @@ def write_folder(located: Located, out: Path) -> Path:
     if not (located.folder / "modules.json").is_file():
         _write_modules(out, located.spec, dim=model.config.hidden_size)
     below = out / stack.transformer.relative_to(located.folder)
+    return _write(model, tokenizer, below, located.spec, output="last_hidden_state")
+
+
+def is_cross_encoder(located: Located) -> bool:
+    """Whether a model scores pairs of texts: a head for texts as a whole, and nobody says how to pool."""
+    folder, spec = located.folder, located.spec
+    if folder is None or spec.backend not in EXPORTED or spec.pooling is not None:
+        return False
+    if (folder / "modules.json").is_file() and len(modules.listed(folder, spec.name)) > 1:
+        return False
+    config = modules.transformer_folder(folder, spec) / "config.json"
+    return config.is_file() and modules.is_classifier(modules.json_object(config))
+
+
+def write_cross_encoder(located: Located, out: Path) -> Path:
+    """The same as ``write_folder`` for a model of which ``is_cross_encoder`` is true."""
+    _refuse_settings(located)
+    assert located.folder is not None
+    transformer = modules.transformer_folder(located.folder, located.spec)
+    locate.refuse_pickled_weights(located.folder)
+    model, tokenizer, _ = load_checkpoint(transformer, located.spec, head="AutoModelForSequenceClassification")
+    model.config.pad_token_id = tokenizer.pad_token_id  # by which decoders find the last token of a text
+    _copy(located.folder, out)
+    below = out / transformer.relative_to(located.folder)
+    return _write(model, tokenizer, below, located.spec, output="logits")
+
+
+def _write(model: Any, tokenizer: Any, folder: Path, spec: ModelSpec, *, output: Output) -> Path:
+    """Tokenizer, graph and what is to be known of it."""
     with quiet_libraries():
-        tokenizer.save_pretrained(below)
-    graph = below / "onnx" / FILES["fp32"]
+        tokenizer.save_pretrained(folder)
+    graph = folder / "onnx" / FILES["fp32"]
     graph.parent.mkdir(parents=True, exist_ok=True)
-    _export(model, tokenizer, graph, located.spec.name)
-    about = {
-        "model": located.spec.name,
-        "revision": located.spec.revision,
-        "positions": torch_checks.position_limit(model),
-    }
-    (below / EXPORT_FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    _export(model, tokenizer, graph, spec.name, output=output)
+    about = {"model": spec.name, "revision": spec.revision, "positions": torch_checks.position_limit(model)}
+    (folder / EXPORT_FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return graph
 
 
@@ -91,6 +119,7 @@ def to_int8(graph: Path) -> Path:
             ready,
             file,
             op_types_to_quantize=[*QUANTIZED, "Gather"],
+            nodes_to_exclude=_head(ready),
             per_channel=True,
             weight_type=QuantType.QInt8,
         )
@@ -189,7 +218,7 @@ def _write_modules(out: Path, spec: ModelSpec, *, dim: int) -> None:
         (out / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _export(model: Any, tokenizer: Any, file: Path, name: str) -> None:
+def _export(model: Any, tokenizer: Any, file: Path, name: str, *, output: Output) -> None:
     import inspect
 
     import torch
@@ -207,16 +236,17 @@ def _export(model: Any, tokenizer: Any, file: Path, name: str) -> None:
             self.model = model
 
         def forward(self, *given: torch.Tensor) -> torch.Tensor:
-            """[B, T, D]."""
-            hidden: torch.Tensor = self.model(**dict(zip(inputs, given, strict=True))).last_hidden_state
-            return hidden
+            """[B, T, D], or [B, labels]."""
+            found: torch.Tensor = self.model(**dict(zip(inputs, given, strict=True)))[output]
+            return found
 
     # The exporter writes torch's fused attention out with a guard against rows of padding alone, three passes over all
     # scores; the plain one masks with the smallest number, which needs none.
     with contextlib.suppress(ValueError, AttributeError, NotImplementedError):
         model.set_attn_implementation("eager")
     # Two rows of which one is padded: a mask of ones alone would be taken for one that is never needed.
-    encoded = tokenizer(["a b c d e f", "a"], padding=True, return_tensors="pt")
+    texts = [["a b c d e f", "a"]] * (2 if output == "logits" else 1)
+    encoded = tokenizer(*texts, padding=True, return_tensors="pt")
     examples = tuple(encoded[each] for each in inputs)
     free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     try:
@@ -227,7 +257,7 @@ def _export(model: Any, tokenizer: Any, file: Path, name: str) -> None:
                 dynamo=True,
                 dynamic_shapes={"given": tuple(free for _ in inputs)},
                 input_names=inputs,
-                output_names=["last_hidden_state"],
+                output_names=[output],
                 verbose=False,
             )
             assert program is not None
@@ -242,15 +272,45 @@ def _export(model: Any, tokenizer: Any, file: Path, name: str) -> None:
 @contextlib.contextmanager
 def _preprocessed(graph: Path) -> Iterator[Path]:
     """The graph with shapes inferred, as the quantiser wants it; gone afterwards."""
+    import onnx
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     ready = graph.with_name("preprocessed.onnx")
     try:
         with _quiet():
             quant_pre_process(graph, ready, skip_symbolic_shape=True)
+            model = onnx.load(ready)
+            weights = {each.name for each in model.graph.initializer}
+            shapes = [each for each in model.graph.value_info if each.name not in weights]
+            if len(shapes) < len(model.graph.value_info):  # the quantiser turns weights around, and not their shapes
+                del model.graph.value_info[:]
+                model.graph.value_info.extend(shapes)
+                onnx.save(model, ready)
         yield ready
     finally:
         ready.unlink(missing_ok=True)
+
+
+def _head(graph: Path) -> list[str]:
+    """Names of the products that give ``logits`` themselves, none in other graphs: they stay as they are.
+
+    They cost next to nothing, and what they round decides between candidates.
+    """
+    import onnx
+
+    model = onnx.load(graph, load_external_data=False)
+    makers = {output: node for node in model.graph.node for output in node.output}
+    found, wanted, seen = [], ["logits"], set[str]()
+    while wanted:
+        node = makers.get(name := wanted.pop())
+        if node is None or name in seen:
+            continue
+        seen.add(name)
+        if node.op_type in QUANTIZED:
+            found += [node.name, f"{node.name}_MatMul"]  # what the quantiser makes of a Gemm
+        else:
+            wanted += node.input
+    return found
 
 
 def _calibration(folder: Path, texts: Sequence[str]) -> Iterator[dict[str, npt.NDArray[np.int64]]]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from embeval.encoders.cache import VectorCache
 
 
+FREE_OF_FILES = ("bm25", "hashing")
+"""Backends whose name alone is a model."""
 ENDPOINT = "endpoint"
 """The device of a model that runs elsewhere: nothing is tried out there, since each token may cost money."""
 
@@ -52,6 +54,15 @@ BACKENDS: Registry[BackendType] = Registry(
     attribute="BACKEND",
     group="embeval.backends",
 )
+
+
+def named(text: str) -> tuple[str | None, str]:
+    """(backend, name) of a model given as ``[BACKEND:]NAME``; None where the text doesn't say which backend."""
+    head, colon, name = text.partition(":")
+    backend = head.replace("-", "_")
+    if colon and backend in BACKENDS.names():
+        return backend, name or head
+    return (text, text) if text in FREE_OF_FILES else (None, text)
 
 
 def resolve(spec: ModelSpec, *, verify: bool = False) -> Located:

@@ -43,6 +43,10 @@ ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = {
 """Activations of ``Dense``, by the last part of torch's name."""
 
 
+CLASSIFIER = "ForSequenceClassification"
+"""End of the names of architectures of transformers that score a text, or two, as a whole."""
+
+
 @dataclass(frozen=True)
 class Dense:
     """A linear layer and its activation."""
@@ -104,7 +108,13 @@ class Stack:
 
 def transformer_folder(folder: Path, spec: ModelSpec) -> Path:
     """Where the transformer and its tokenizer lie in a model folder."""
-    return _listed(folder, spec)[0][1] if (folder / "modules.json").is_file() else folder
+    return listed(folder, spec.name)[0][1] if (folder / "modules.json").is_file() else folder
+
+
+def is_classifier(config: Mapping[str, Any]) -> bool:
+    """Whether a ``config.json`` is that of a model with a head for texts as a whole, as cross-encoders have it."""
+    architectures = config.get("architectures")
+    return isinstance(architectures, list) and any(str(each).endswith(CLASSIFIER) for each in architectures)
 
 
 def without_pooling(folder: Path, spec: ModelSpec) -> Stack:
@@ -126,7 +136,7 @@ def read(folder: Path, spec: ModelSpec) -> Stack:
                 key=("pooling",),
             )
         return Stack(transformer=folder, pooling=(spec.pooling,), **_declared(folder, folder, spec.name))
-    kinds = _listed(folder, spec)
+    kinds = listed(folder, spec.name)
     transformer, pooling, after = kinds[0][1], None, list[Dense | None]()
     for kind, path in kinds[1:]:
         if kind == "Pooling" and pooling is None and not after:
@@ -155,22 +165,20 @@ def read(folder: Path, spec: ModelSpec) -> Stack:
     return stack
 
 
-def _listed(folder: Path, spec: ModelSpec) -> list[tuple[str, Path]]:
+def listed(folder: Path, name: str) -> list[tuple[str, Path]]:
     """(kind, folder) of each module, the first of which is the transformer."""
     file = folder / "modules.json"
-    listed = _json(file)
+    content = _json(file)
     kinds = []
-    for each in listed if isinstance(listed, list) else [None]:
+    for each in content if isinstance(content, list) else [None]:
         if not (isinstance(each, dict) and isinstance(each.get("type"), str) and isinstance(each.get("path"), str)):
-            raise ModelError(f"Model {spec.name!r}: {file} is no list of modules with a type and a path each.")
+            raise ModelError(f"Model {name!r}: {file} is no list of modules with a type and a path each.")
         path = Path(each["path"])
         if path.is_absolute() or ".." in path.parts:
-            raise ModelError(f"Model {spec.name!r}: modules.json leads out of the model's folder, to {each['path']!r}.")
+            raise ModelError(f"Model {name!r}: modules.json leads out of the model's folder, to {each['path']!r}.")
         kinds.append((each["type"].rpartition(".")[2], folder / path))
     if not kinds or kinds[0][0] != "Transformer":
-        raise ModelError(
-            f"Model {spec.name!r}: its first module is {kinds[0][0] if kinds else 'missing'}, no Transformer."
-        )
+        raise ModelError(f"Model {name!r}: its first module is {kinds[0][0] if kinds else 'missing'}, no Transformer.")
     return kinds
 
 

@@ -30,9 +30,11 @@ Array = npt.NDArray[Any]
 
 
 class Session:
-    """A graph ready to run."""
+    """A graph ready to run. ``output`` names the one to take, where that is no vectors."""
 
-    def __init__(self, file: Path, runtime: RuntimeOptions, *, provider: str | None, name: str) -> None:
+    def __init__(
+        self, file: Path, runtime: RuntimeOptions, *, provider: str | None, name: str, output: str | None = None
+    ) -> None:
         try:
             import onnxruntime
         except ImportError as error:
@@ -73,7 +75,7 @@ class Session:
                 "'embeval doctor' shows what this machine can do."
             )
         self.inputs = {each.name: TYPES.get(each.type) for each in self._session.get_inputs()}
-        self.output, self.gives_tokens = self._choose_output()
+        self.output, self.gives_tokens = self._choose_output() if output is None else (self._has(output), False)
 
     @property
     def provider(self) -> str:
@@ -131,6 +133,12 @@ class Session:
                 raise ModelError(f"Model {self._name!r}: its graph wants an input {name!r}, which is not known here.")
             feeds[name] = np.ascontiguousarray(array, dtype=kind) if kind is not None else array
         return feeds
+
+    def _has(self, output: str) -> str:
+        every = [each.name for each in self._session.get_outputs()]
+        if output not in every:
+            raise ModelError(f"Model {self._name!r}: its graph gives {', '.join(every)}, and no {output!r}.")
+        return output
 
     def _choose_output(self) -> tuple[str, bool]:
         """(name, whether it holds a vector per token). Raises ``ModelError`` where no output fits."""

@@ -56,13 +56,14 @@ def declared_limit(value: Any, *, fewest: int, name: str) -> int | None:
 
 
 def choose_limit(
-    tokenizer: Any, *, asked: int | None, positions: int | None, name: str
+    tokenizer: Any, *, asked: int | None, positions: int | None, name: str, pair: bool = False
 ) -> tuple[int | None, list[str]]:
     """(tokens to keep of a text, remarks): what was asked for or declared, within what the model has positions for.
 
-    Longer texts would make the model fail, or worse. Raises ``ModelError`` where what is asked for can't be.
+    Longer texts would make the model fail, or worse. With ``pair`` it is the limit of two texts together, of which each
+    has one token at least. Raises ``ModelError`` where what is asked for can't be.
     """
-    fewest = tokenizer.num_special_tokens_to_add(pair=False) + 1
+    fewest = tokenizer.num_special_tokens_to_add(pair=pair) + (2 if pair else 1)
     if asked is not None and (asked < fewest or (positions is not None and asked > positions)):
         most = f" to {positions}" if positions is not None else " or more"
         raise ModelError(f"Model {name!r} takes {fewest}{most} tokens, so max_seq_length can't be {asked}.")

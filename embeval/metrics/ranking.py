@@ -25,6 +25,8 @@ from embeval.metrics._family import MeanOf
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
 """The cut-offs that mteb 2.26 reports."""
 VERSION = 1
+NOWHERE = 1_000_000_000
+"""A rank beyond every cut-off."""
 
 Rows = npt.NDArray[np.float64]
 
@@ -67,34 +69,45 @@ def measure(runs: JudgedRuns, names: Iterable[str], options: Options = Options()
 
 @dataclass(frozen=True)
 class _View:
-    """What the measures compute on: expected values by rank, so that tied and untied runs read alike."""
+    """What the measures compute on: expected values by rank, so that tied and untied runs read alike.
 
-    gains: Rows
-    """[Q, K]: gain at each rank."""
-    ideal_gains: Rows
-    """[Q, J]: gains of all judged documents, greatest first."""
+    Documents that are not judged count nothing in any measure, so only ranks with a judged document are held, H per
+    query. Under tie averaging these are all ranks.
+    """
+
+    ranks: npt.NDArray[np.int64]
+    """[Q, H]: ranks from 1, increasing; ``NOWHERE`` after the last."""
+    discounted: Rows
+    """[Q, H]: discounted gain at each rank."""
+    ideal: Rows
+    """[Q, J]: discounted gain at ranks 1, 2, … of the best possible order."""
     relevant: Rows
-    """[Q, K]: probability that the document at a rank is relevant; 0 or 1 without tie averaging."""
+    """[Q, H]: probability that the document at a rank is relevant; 0 or 1 without tie averaging."""
     judged: Rows
-    """[Q, K]: probability that it is judged."""
+    """[Q, H]: probability that it is judged."""
     n_relevant: Rows
     """[Q]: relevant documents, retrieved or not."""
     first_relevant: Rows
-    """[Q, K]: probability that the first relevant document stands at a rank."""
+    """[Q, H]: probability that the first relevant document stands at a rank."""
     precision_at_relevant: Rows
-    """[Q, K]: expected (relevant at this rank) x (precision at this rank)."""
+    """[Q, H]: expected (relevant at this rank) x (precision at this rank)."""
     options: Options
 
     @classmethod
     def of(cls, runs: JudgedRuns, options: Options) -> _View:
         gain = _gain(options.gains)
-        gains, relevant = gain(runs.grades), (runs.grades > 0).astype(np.float64)
-        judged = runs.judged.astype(np.float64)
-        ranks = np.arange(1, runs.grades.shape[1] + 1)
+        averaged = runs.ties == TieRule.AVERAGE
+        if averaged:
+            ranks = np.broadcast_to(np.arange(1, runs.grades.shape[1] + 1), runs.grades.shape)
+            grades, judged = runs.grades, runs.judged.astype(np.float64)
+        else:
+            ranks, grades = _judged_ranks(runs)
+            judged = (ranks != NOWHERE).astype(np.float64)
+        gains, relevant = gain(grades), (grades > 0).astype(np.float64)
         hits = np.cumsum(relevant, axis=1)
         first = relevant * (hits == 1)
         precision = relevant * hits / ranks
-        if runs.ties == TieRule.AVERAGE:
+        if averaged:
             for row in np.flatnonzero(
                 ((runs.scores[:, 1:] == runs.scores[:, :-1]) & runs.retrieved[:, 1:]).any(axis=1)
             ):
@@ -107,9 +120,11 @@ class _View:
                     first[row],
                     precision[row],
                 )
+        ideal = gain(runs.ideal)
         return cls(
-            gains=gains,
-            ideal_gains=gain(runs.ideal),
+            ranks=ranks,
+            discounted=gains / np.log2(ranks + 1),
+            ideal=ideal / np.log2(np.arange(2, ideal.shape[1] + 2)),
             relevant=relevant,
             judged=judged,
             n_relevant=runs.n_relevant.astype(np.float64),
@@ -118,10 +133,27 @@ class _View:
             options=options,
         )
 
+    def total(self, values: Rows, k: int) -> Column:
+        """float64 [Q]: the sum of values [Q, H] over the first k ranks."""
+        # The i-th judged document can't stand above rank i, so later ones than the k-th don't matter.
+        return np.asarray(np.where(self.ranks[:, :k] <= k, values[:, :k], 0.0).sum(axis=1))
+
+
+def _judged_ranks(runs: JudgedRuns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """int64 [Q, H] ranks of judged documents, and their grades."""
+    rows, columns = np.nonzero(runs.judged)
+    lengths = np.bincount(rows, minlength=len(runs.judged))
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    shape = (len(runs.judged), int(lengths.max(initial=0)))
+    ranks, grades = np.full(shape, NOWHERE, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    ranks[rows, places] = columns + 1
+    grades[rows, places] = runs.grades[rows, columns]
+    return ranks, grades
+
 
 def _ndcg(view: _View, k: int) -> Column:
     """Discounted gain of the first k over that of the best possible order."""
-    return _ratio(_discounted(view.gains, k), _discounted(view.ideal_gains, k))
+    return _ratio(view.total(view.discounted, k), view.ideal[:, :k].sum(axis=1))
 
 
 def _map(view: _View, k: int) -> Column:
@@ -129,32 +161,32 @@ def _map(view: _View, k: int) -> Column:
     denominator = view.n_relevant
     if view.options.map_denominator == MapDenominator.REACHABLE:
         denominator = np.minimum(denominator, k)
-    return _ratio(view.precision_at_relevant[:, :k].sum(axis=1), denominator)
+    return _ratio(view.total(view.precision_at_relevant, k), denominator)
 
 
 def _mrr(view: _View, k: int) -> Column:
     """1 / rank of the first relevant document, 0 if it is not among the first k."""
-    return np.asarray((view.first_relevant[:, :k] / np.arange(1, view.gains[:, :k].shape[1] + 1)).sum(axis=1))
+    return view.total(view.first_relevant / view.ranks, k)
 
 
 def _recall(view: _View, k: int) -> Column:
     """Share of the relevant documents that are among the first k."""
-    return _ratio(view.relevant[:, :k].sum(axis=1), view.n_relevant)
+    return _ratio(view.total(view.relevant, k), view.n_relevant)
 
 
 def _precision(view: _View, k: int) -> Column:
     """Relevant documents among the first k, over k."""
-    return np.asarray(view.relevant[:, :k].sum(axis=1) / k)
+    return view.total(view.relevant, k) / k
 
 
 def _success(view: _View, k: int) -> Column:
     """1 if a relevant document is among the first k (hit rate), else 0."""
-    return np.asarray(view.first_relevant[:, :k].sum(axis=1))
+    return view.total(view.first_relevant, k)
 
 
 def _judged(view: _View, k: int) -> Column:
     """Judged documents among the first k, over k: how much of the list the qrels know. Source: ir-measures."""
-    return np.asarray(view.judged[:, :k].sum(axis=1) / k)
+    return view.total(view.judged, k) / k
 
 
 MEASURES: dict[str, Callable[[_View, int], Column]] = {
@@ -193,11 +225,6 @@ def _gain(gains: Gains) -> Callable[[npt.NDArray[np.int64]], Rows]:
     if gains == Gains.LINEAR:
         return lambda grades: np.maximum(grades, 0).astype(np.float64)
     return lambda grades: np.exp2(np.maximum(grades, 0)) - 1.0
-
-
-def _discounted(gains: Rows, k: int) -> Column:
-    first = gains[:, :k]
-    return np.asarray((first / np.log2(np.arange(2, first.shape[1] + 2))).sum(axis=1))
 
 
 def _ratio(numerator: Column, denominator: Column) -> Column:

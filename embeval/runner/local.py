@@ -16,7 +16,7 @@ from typing import Any, Literal
 from embeval.core import provenance, strict_json
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
-from embeval.core.protocols import Metric, Remeasurable, System, Task
+from embeval.core.protocols import Equippable, Metric, Remeasurable, System, Task
 from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
@@ -84,10 +84,13 @@ def run(
     store: ResultStore,
     options: RunOptions,
     *,
+    also: Sequence[tuple[ModelSpec, Sequence[Task[Any]]]] = (),
     progress: Progress | None = None,
     on_start: Callable[[Step], None] | None = None,
 ) -> Iterator[Outcome]:
     """The outcome of every step, models outside, tasks inside. A failing step doesn't stop the others.
+
+    ``also`` holds further models, each with the tasks that it is evaluated on.
 
     Models are located and data is loaded once before anything is encoded, so that a misspelled name or a broken line
     is told in the first seconds and not after hours: steps that are bound to fail come first. Raises ``StoreError``
@@ -96,13 +99,15 @@ def run(
     store.refuse_unwritable()
     git = provenance.git_state()
     cache = open_cache() if options.runtime.cache else None
-    workers = [_Worker(model, store, options, progress or Silent(), git, cache) for model in models]
-    if len(workers) * len(tasks) > 1:
-        broken = {id(task) for task in tasks if not _loads(task)}
-        steps = [(worker, task) for worker in workers for task in tasks]
+    steps = [
+        (worker, task)
+        for model, of_model in [*((model, tasks) for model in models), *also]
+        for worker in [_Worker(model, store, options, progress or Silent(), git, cache)]
+        for task in of_model
+    ]
+    if len(steps) > 1:
+        broken = {id(task) for task in {id(task): task for _, task in steps}.values() if not _loads(task)}
         steps.sort(key=lambda step: step[0].found and id(step[1]) not in broken)  # stable: False before True
-    else:
-        steps = [(worker, task) for worker in workers for task in tasks]
     for number, (worker, task) in enumerate(steps, start=1):
         step = Step(number=number, total=len(steps), model=worker.model, task=task.spec)
         if on_start is not None:
@@ -180,6 +185,9 @@ class _Worker:
         encoder, loaded_now = self._load(located)
         load_model_s = time.perf_counter() - load_began
         late_before = _late_load_s(encoder)
+        if isinstance(task, Equippable):
+            runtime = self._options.runtime
+            task = task.equipped(runtime, self._cache, lambda: loading.load_system(located, runtime))
         collected = task.collect(payload, encoder, self._progress)
         late_s = _late_load_s(encoder) - late_before
         load_model_s += late_s

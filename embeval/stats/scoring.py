@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embeval.core.protocols import Metric, Undefined
-from embeval.core.records import Column, ItemRecords
+from embeval.core.records import ANSWERABLE, Column, ItemRecords
 from embeval.core.result import MetricValue
 from embeval.core.specs import StatisticsOptions
 from embeval.stats import bootstrap
@@ -69,8 +69,16 @@ def estimate(
             )
         for metric, sample in zip(group, samples, strict=True):
             value = metric.aggregate(columns) if n_items else Undefined("too_few_items")
-            estimates[metric.name] = Estimate(value, sample, n_items, len(records) - n_items)
+            estimates[metric.name] = Estimate(value, sample, n_items, _unscored(records, metric, scored))
     return {metric.name: estimates[metric.name] for metric in metrics}
+
+
+def _unscored(records: ItemRecords, metric: Metric, scored: npt.NDArray[np.bool_]) -> int:
+    """Items without a value that should have one."""
+    if getattr(metric, "of_some_items", False):
+        return 0
+    missing = ~scored
+    return int((missing if ANSWERABLE in metric.columns else missing & ~records.outside).sum())
 
 
 def mean_over(groups: Mapping[str, Mapping[str, Estimate]], weighting: Weighting) -> dict[str, Estimate]:

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
-from embeval.core.embeddings import Embeddings, TextCounts
+from embeval.core.embeddings import Alike, TextCounts
 from embeval.core.protocols import Encoder
 from embeval.core.words import are, plural
 
 UNKNOWN_SHARE = 0.05
 """Unknown tokens beyond this share are told: the texts are in a script that the model doesn't read."""
-
-
-@dataclass
-class Alike:
-    """Finds different texts that look the same to the model once truncated."""
-
-    _seen: Counter[bytes] = field(default_factory=Counter)
-
-    @classmethod
-    def of(cls, embeddings: Embeddings) -> Alike:
-        """Of one batch of texts."""
-        alike = cls()
-        alike.add(embeddings)
-        return alike
-
-    def add(self, embeddings: Embeddings) -> None:
-        """More texts."""
-        self._seen.update((embeddings.truncated or {}).values())
-
-    @property
-    def n(self) -> int:
-        """Texts that share what is left of them with another one."""
-        return sum(count for count in self._seen.values() if count > 1)
 
 
 def texts(what: str, counts: TextCounts) -> dict[str, int | None]:

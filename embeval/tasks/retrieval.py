@@ -11,175 +11,71 @@ The ranking is kept beside the numbers, so that another cut-off needs no model (
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from embeval import metrics
-from embeval.core import ir, quantization, strict_json
-from embeval.core.border import BORDER
-from embeval.core.embeddings import TextCounts, Vectors, Work
-from embeval.core.ir import JudgedRuns, MissingQueries, NoRelevant, Run, SelfMatch, TieRule
+from embeval.core import strict_json
+from embeval.core.embeddings import Work
+from embeval.core.ir import Run, SelfMatch
+from embeval.core.paths import expanded
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Encoder, Metric, System, TaskRef, require_encoder
-from embeval.core.records import ItemRecords
-from embeval.core.specs import Role, TaskSpec
-from embeval.core.words import are, plural
-from embeval.data.beir import RetrievalData, Unreachable, load_beir
+from embeval.core.protocols import Collected, Metric, System, TaskRef
+from embeval.core.specs import RuntimeOptions, TaskSpec
+from embeval.core.words import plural
+from embeval.data.beir import RetrievalData, load_beir
 from embeval.errors import ConfigError, UnknownNameError
-from embeval.metrics import ranking
-from embeval.metrics.ranking import Gains, MapDenominator
-from embeval.retrieval.kinds import INDEXES
-from embeval.retrieval.search import TopK
-from embeval.tasks import _counts, _options
+from embeval.metrics import documents, ranking
+from embeval.metrics import rerank as rerank_metrics
+from embeval.rerankers import loading as rerankers
+from embeval.rerankers.rerank import Reranked, rerank
+from embeval.retrieval.first_stage import FirstStage, Misses, Search, Texts, rank_corpus
+from embeval.retrieval.kinds import INDEXES, read_options
+from embeval.retrieval.recall import ann_recall
+from embeval.tasks import _counts, _latency, _options
+from embeval.tasks._ranked import Measured, cutoff, hidden, judge, metric_names, rank_and_measure, refreshed_warnings
+from embeval.tasks._retrieval_options import RerankOptions, RetrievalOptions
+
+__all__ = ["TASK", "Measured", "RetrievalOptions", "RetrievalTask", "rank_and_measure"]
 
 VERSION = 1
 """Raised when the same data and vectors give another number."""
-CHUNK = 16_384
-"""Documents encoded and searched together: 25 MB of vectors at 384 dimensions."""
+ANN_CUTOFFS = (10, 100)
+"""The k of ``ann_recall_at_k``."""
+
+ByQuery = dict[str, dict[str, float]]
+"""Column -> query id -> value."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RetrievalOptions:
-    """Options of a retrieval task. Those that can change a number are part of the signature."""
-
-    __pydantic_config__ = BORDER
-
-    depth: int = 1000
-    """Documents kept per query."""
-    cutoffs: tuple[int, ...] = ranking.CUTOFFS
-    """The k of the metrics ``…_at_k``; those beyond the depth are left out. Changes no number, only which there are."""
-    index: str = "flat"
-    """Kind of index that finds candidates."""
-    ties: TieRule = TieRule.DOC_ID_DESC
-    """What decides between documents of equal score."""
-    self_match: SelfMatch | None = None
-    """``drop`` leaves out a hit whose doc id equals the query id, as in data sets whose queries are documents;
-    null keeps them, and warns where ids overlap."""
-    missing_queries: MissingQueries = MissingQueries.ZERO
-    """What a judged query counts that has no ranking."""
-    no_relevant: NoRelevant = NoRelevant.ZERO
-    """What a query counts whose judgments are all 0."""
-    gains: Gains = Gains.LINEAR
-    """What a grade is worth in nDCG."""
-    map_denominator: MapDenominator = MapDenominator.RELEVANT
-    """What average precision at k is divided by."""
-    unreachable: Unreachable = Unreachable.ERROR
-    """What becomes of relevant documents that are not in the corpus."""
-
-
-class Measured(NamedTuple):
-    """A ranking with its numbers."""
-
-    records: ItemRecords
-    """One row per query."""
-    judged: JudgedRuns
-    """The ranking seen through its judgments."""
-    counts: Mapping[str, int | None]
-    """Queries by what became of them."""
-    warnings: tuple[str, ...]
-    """What a reader of the numbers should know."""
-
-
-def rank_and_measure(run: Run, data: RetrievalData, names: Sequence[str], options: RetrievalOptions) -> Measured:
-    """The metrics of a ranking per query, wherever it came from. ``names`` starts with the main metric."""
-    judged = ir.judge(
-        run,
-        data.qrels,
-        missing=options.missing_queries,
-        no_relevant=options.no_relevant,
-        self_match=options.self_match or SelfMatch.KEEP,
-        exclude=data.unanswerable,
-    )
-    columns = ranking.measure(judged, names, ranking.Options(options.gains, options.map_denominator))
-    k = ranking.cutoff(names[0])
-    unjudged = set(data.queries) - set(data.qrels.judged) - data.unanswerable
-    counts: dict[str, int | None] = {
-        "queries_scored": judged.counts.scored,
-        "queries_without_ranking": judged.counts.missing,
-        "queries_without_judgments": len(unjudged | (set(run.query_ids) - set(data.queries))),
-        "queries_without_relevant": judged.counts.no_relevant,
-        "queries_unanswerable": len(data.unanswerable),
-        "documents_same_text": sum(n for text, n in Counter(data.doc_texts).items() if n > 1 and text.strip()),
-        f"queries_tied_at_{k}": int(judged.tied_at(k).sum()),
-        "judgments": sum(len(grades) for grades in data.qrels.judgments.values()),
-        "unreachable_relevant": sum(len(docs) for docs in data.unreachable.values()),
-        "duplicate_hits": run.n_duplicates,
-    }
-    return Measured(
-        records=ItemRecords(
-            unit="query",
-            ids=judged.query_ids,
-            columns=columns,
-            slices={
-                name: tuple(values.get(query, "") for query in judged.query_ids)
-                for name, values in data.query_labels.items()
-            },
-        ),
-        judged=judged,
-        counts=counts,
-        warnings=tuple(_warnings(counts, data, options, k)),
-    )
-
-
-def _warnings(
-    counts: Mapping[str, int | None], data: RetrievalData, options: RetrievalOptions, k: int
-) -> Sequence[str]:
-    found = []
-
-    def queries(n: int, what: str) -> str:
-        return plural(n, f"{what} query".strip(), f"{what} queries".strip())
-
-    if n := counts["queries_without_ranking"]:
-        zero = "counts 0" if n == 1 else "count 0"
-        effect = zero if options.missing_queries == MissingQueries.ZERO else f"{are(n)} left out"
-        found.append(f"{queries(n, 'judged')} without a ranking {effect}.")
-    if n := counts["queries_without_judgments"]:
-        found.append(f"{queries(n, '')} without judgments {are(n)} left out.")
-    if n := counts["queries_unanswerable"]:
-        found.append(f"{queries(n, '')} marked unanswerable {are(n)} left out.")
-    if n := counts["queries_without_relevant"]:
-        zero = "counts 0" if n == 1 else "count 0"
-        effect = zero if options.no_relevant == NoRelevant.ZERO else f"{are(n)} left out"
-        found.append(f"{queries(n, '')} without a relevant document {effect}.")
-    if n := counts[f"queries_tied_at_{k}"]:
-        found.append(f"{queries(n, '')} with a tie across rank {k}, decided by {options.ties.value}.")
-    if n := counts["documents_same_text"]:
-        found.append(
-            f"{n} of {len(data.doc_ids)} documents have the same text as another one: they tie for every query."
-        )
-    if n := counts["unreachable_relevant"]:
-        ceiling = _recall_ceiling(data)
-        found.append(f"{plural(n, 'relevant document')} not in the corpus, so recall can't exceed {ceiling:.4f}.")
-    if options.self_match is None and (overlap := sum(query in data.doc_id_set for query in data.qrels.judged)):
-        ids = plural(overlap, "query id is also a document id", "query ids are also document ids")
-        found.append(
-            f"{ids}. If these queries are documents of the corpus, set self_match: drop, else set self_match: keep."
-        )
-    return found
-
-
-def _recall_ceiling(data: RetrievalData) -> float:
-    reachable = []
-    for query in data.qrels.judged:
-        relevant = sum(grade > 0 for grade in data.qrels.judgments[query].values())
-        if query not in data.unanswerable and relevant:
-            reachable.append(1.0 - len(data.unreachable.get(query, ())) / relevant)
-    return float(np.mean(reachable)) if reachable else 0.0
+def _cannot_load() -> System:
+    raise RuntimeError("the task was not equipped by a runner")
 
 
 @dataclass(frozen=True)
 class RetrievalTask:
-    """Bi-encoder retrieval on a BEIR folder."""
+    """Retrieval on a BEIR folder: a first stage, and a reranker where one is given."""
 
     spec: TaskSpec
     path: Path
     options: RetrievalOptions
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    """How the reranker is run."""
+    cache: Any = None
+    """Where its scores are kept."""
+    fresh: Callable[[], System] = _cannot_load
+    """Loads the system anew, without a cache: what a latency is measured on."""
+
+    def equipped(self, runtime: RuntimeOptions, cache: Any, fresh: Callable[[], System]) -> RetrievalTask:
+        """The task with how models are run, the cache, and what loads the system anew."""
+        return replace(self, runtime=runtime, cache=cache, fresh=fresh)
 
     def load(self) -> RetrievalData:
         """Corpus, queries and judgments of the split."""
@@ -188,7 +84,7 @@ class RetrievalTask:
     def protocol(self, payload: RetrievalData) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""
         options = self.options
-        return {
+        protocol: dict[str, strict_json.Json] = {
             "type": "retrieval",
             "type_version": VERSION,
             "task_version": self.spec.version,
@@ -196,7 +92,7 @@ class RetrievalTask:
             "split": self.spec.dataset.split,
             "depth": options.depth,
             # Exact kinds all give the same ranking, so they are one protocol.
-            "index": "exact" if INDEXES.get(options.index).exact else options.index,
+            "index": options.index if self._approximate else "exact",
             "ties": options.ties.value,
             "self_match": (options.self_match or SelfMatch.KEEP).value,
             "missing_queries": options.missing_queries.value,
@@ -205,66 +101,169 @@ class RetrievalTask:
             "map_denominator": options.map_denominator.value,
             "unreachable": options.unreachable.value,
         }
+        if self._approximate:
+            protocol["index_options"] = dict(options.index_options)
+        if self.second_stage is not None and self.reranker is not None:
+            protocol["rerank"] = {"model": self.reranker.spec.digest, "depth": self.second_stage.depth}
+        return protocol
 
     def metrics(self, payload: RetrievalData) -> tuple[Metric, ...]:
         """Every measure at every cut-off within the depth, the main one first."""
         main = self.spec.main_score or TASK.main_score
-        names = ranking.names(k for k in self.options.cutoffs if k <= self.options.depth)
-        return tuple(metrics.get(name) for name in dict.fromkeys([main, *names]))
+        names = list(metric_names(main, payload, self.options))
+        if self.second_stage is not None:
+            names += self._rerank_names(main)
+        if self._approximate:
+            names += [f"ann_recall_at_{k}" for k in ANN_CUTOFFS if k <= min(self.options.depth, len(payload.doc_ids))]
+        if self.options.latency:
+            names += _latency.names(with_reranker=self.second_stage is not None)
+        return tuple(metrics.get(name) for name in names)
 
     def collect(self, payload: RetrievalData, system: System, progress: Progress) -> Collected:
-        """One row per judged query, and the ranking."""
-        encoder = require_encoder(system, self.spec)
-        started = time.perf_counter()
-        reference = TaskRef(name=self.spec.name, type=self.spec.type)
-        query_ids = tuple(query for query in payload.qrels.judged if query not in payload.unanswerable)
-        query_texts = [payload.queries[query] for query in query_ids]
-        progress.start("queries", len(query_texts), "texts")
-        queries = encoder.encode(query_texts, role=Role.QUERY, task=reference, ids=query_ids, progress=progress)
-        progress.finish()
-        found = self._search(payload, encoder, queries.vectors, reference, progress)
-        searched = time.perf_counter()
-
-        run = Run.ranked(
-            query_ids=query_ids,
-            doc_ids=payload.doc_ids,
-            docs=found.top.result().positions.astype(np.int32),
-            scores=found.top.result().scores,
+        """One row per judged query, one per unanswerable query, and the ranking."""
+        began = time.perf_counter()
+        queries = _queries(payload)
+        search = Search(
+            task=TaskRef(name=self.spec.name, type=self.spec.type),
+            depth=self.options.depth,
             ties=self.options.ties,
+            without=hidden(payload, queries.ids, self.options),
+            index=self.options.index,
+            index_options=self.options.index_options,
         )
-        if self.options.self_match == SelfMatch.DROP:
-            run = run.without_self_matches()
-        run = replace(run, docs=run.docs[:, : self.options.depth], scores=run.scores[:, : self.options.depth])
-        measured = rank_and_measure(run, payload, [metric.name for metric in self.metrics(payload)], self.options)
-        measured_at = time.perf_counter()
-
-        prompts = {role.value: encoder.prompt(role, reference) for role in (Role.QUERY, Role.DOCUMENT)}
-        text_warnings = _counts.warnings(
-            [
-                ("documents", found.counts, found.alike),
-                ("queries", queries.counts, _counts.Alike.of(queries)),
-            ],
-            encoder=encoder,
-            prompts_used=list(prompts.values()),
-        )
+        corpus = Texts(payload.doc_ids, payload.doc_texts)
+        with ExitStack() as stack:
+            if self.options.latency:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="embeval-vectors-"))
+                search = replace(search, keep_in=Path(folder))
+            first = rank_corpus(system, corpus, queries, search, progress)
+            ranked_at = time.perf_counter()
+            again = self._rerank(first.run, corpus, queries, progress)
+            reranked_at = time.perf_counter()
+            run = first.run if again is None else again.run
+            extra = self._extra(payload, first, run, queries)
+            timed = _latency.Timed()
+            if self.options.latency:
+                timed = _latency.measure(self, first, corpus, queries, search)
+                extra |= timed.columns
+        timed_at = time.perf_counter()
+        names = [metric.name for metric in self.metrics(payload)]
+        measured = rank_and_measure(run, payload, names, self.options, extra)
+        ended = time.perf_counter()
+        text_counts, text_warnings = _of_texts(first)
+        pair_counts, pair_warnings = self._of_pairs(payload, first, again)
+        phases = {"encode": first.encode_s, "search": ranked_at - began - first.encode_s}
+        phases |= {"rerank": reranked_at - ranked_at} if again is not None else {}
+        phases |= {"latency": timed_at - reranked_at} if self.options.latency else {}
         return Collected(
             records=measured.records,
             run=run,
-            counts={
-                **measured.counts,
-                **_counts.texts("documents", found.counts),
-                "documents_truncated_alike": found.alike.n,
-                **_counts.texts("queries_encoded", queries.counts),
-            },
-            warnings=(*measured.warnings, *text_warnings),
-            prompts=prompts,
-            phases={
-                "encode": searched - started - found.search_s,
-                "search": found.search_s,
-                "measure": measured_at - searched,
-            },
-            work=queries.work + found.work,
+            counts={**measured.counts, **text_counts, **pair_counts},
+            warnings=(*measured.warnings, *text_warnings, *pair_warnings, *timed.remarks),
+            prompts=first.encoded[0].prompts if first.encoded else {},
+            phases={**phases, "measure": ended - timed_at},
+            work=first.work + (again.scored.work if again is not None else Work()),
         )
+
+    def at(self, root: Path) -> RetrievalTask:
+        """The task with the reranker's folder looked up under ``root``. Raises ``ConfigError`` where it can't be."""
+        given = self.second_stage
+        if given is None:
+            return self
+        local = root / expanded(given.model)
+        if given.model.startswith((".", "/", "~")) or local.is_dir():
+            given = replace(given, model=str(local))
+        task = replace(self, options=replace(self.options, rerank=given))
+        try:
+            task.reranker  # noqa: B018 - told before anything runs, not after hours
+        except ConfigError as error:
+            raise ConfigError(f"Task {self.spec.name!r}: {error}", key=("rerank", *error.key)) from None
+        return task
+
+    @property
+    def _approximate(self) -> bool:
+        return not INDEXES.get(self.options.index).exact
+
+    @property
+    def second_stage(self) -> RerankOptions | None:
+        given = self.options.rerank
+        return RerankOptions(model=given) if isinstance(given, str) else given
+
+    @cached_property
+    def reranker(self) -> rerankers.Located | None:
+        """The reranker with its revision, not yet loaded."""
+        return None if self.second_stage is None else rerankers.resolve(self.second_stage.spec)
+
+    def _rerank_names(self, main: str) -> list[str]:
+        assert self.second_stage is not None
+        k = cutoff(main)
+        base = dict.fromkeys([main, *(f"{kind}_at_{k}" for kind in ranking.MEASURES if kind != "judged")])
+        ours = [name for name in base if ranking.FAMILY.make(name) is not None]
+        return list(rerank_metrics.names(ours, depth=self.second_stage.depth))
+
+    def _rerank(self, run: Run, corpus: Texts, queries: Texts, progress: Progress) -> Reranked | None:
+        if self.second_stage is None or self.reranker is None:
+            return None
+        reranker = rerankers.load(self.reranker, self.runtime, self.cache)
+        depth = self.second_stage.depth
+        progress.start("pairs", int((run.docs[:, :depth] >= 0).sum()), "pairs")
+        done = rerank(
+            run,
+            depth,
+            reranker,
+            dict(zip(queries.ids, queries.texts, strict=True)),
+            dict(zip(corpus.ids, corpus.texts, strict=True)),
+            ties=self.options.ties,
+            progress=progress,
+        )
+        progress.finish()
+        return done
+
+    def _extra(self, payload: RetrievalData, first: FirstStage, run: Run, queries: Texts) -> ByQuery:
+        """Columns that the final ranking doesn't tell."""
+        extra: ByQuery = {}
+        if self.second_stage is not None:
+            before, after = (judge(each, payload, self.options) for each in (first.run, run))
+            columns = rerank_metrics.columns(
+                before,
+                after,
+                self._rerank_names(self.spec.main_score or TASK.main_score),
+                depth=self.second_stage.depth,
+                options=ranking.Options(self.options.gains, self.options.map_denominator),
+            )
+            for name, column in columns.items():
+                extra[name] = dict(zip(before.query_ids, column.tolist(), strict=True))
+        if first.misses is not None:
+            for k in ANN_CUTOFFS:
+                if k <= first.misses.exact.positions.shape[1]:
+                    values = _found_share(first.misses, k).tolist()
+                    judged = dict(zip(queries.ids, values, strict=True))
+                    extra[f"ann_recall_at_{k}"] = {
+                        query: value for query, value in judged.items() if query not in payload.unanswerable
+                    }
+        return extra
+
+    def _of_pairs(
+        self, payload: RetrievalData, first: FirstStage, again: Reranked | None
+    ) -> tuple[dict[str, int | None], tuple[str, ...]]:
+        """Counts of what the reranker saw, and sentences about it."""
+        if again is None or self.second_stage is None:
+            return {}, ()
+        before, depth = judge(first.run, payload, self.options), self.second_stage.depth
+        never = rerank_metrics.positives_never_candidates(before, depth)
+        counts: dict[str, int | None] = {
+            "pairs_reranked": again.n_pairs,
+            "pairs_truncated": again.scored.n_truncated,
+            "pairs_document_lost": again.scored.n_document_lost,
+            "relevant_never_candidates": never,
+        }
+        told = []
+        if never:
+            told.append(
+                f"{plural(never, 'relevant document')} not among the first {depth} candidates, so the reranker "
+                "never saw them."
+            )
+        return counts, (*again.warnings, *told)
 
     def labels(self, payload: RetrievalData) -> str:
         """Hash of the labels of the queries."""
@@ -272,84 +271,86 @@ class RetrievalTask:
 
     def remeasure(
         self, payload: RetrievalData, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]
-    ) -> Collected:
+    ) -> Collected | None:
         """The records of a stored ranking under the metrics that are wanted now.
 
-        ``counts`` and ``warnings`` are those of the result it was stored with.
+        ``counts`` and ``warnings`` are those of the result it was stored with. None where more than the last ranking
+        is needed: what stood before a reranker, what an index missed, how long it took.
         """
+        if self.second_stage is not None or self._approximate or self.options.latency:
+            return None
+        if payload.unanswerable - set(run.query_ids):
+            return None
         measured = rank_and_measure(run, payload, [metric.name for metric in self.metrics(payload)], self.options)
-        tied = next(name for name in counts if name.startswith("queries_tied_at_"))
-        stale = _warnings(counts, payload, self.options, int(tied.rsplit("_", 1)[1]))
-        kept = {name: count for name, count in counts.items() if name != tied}
+        kept = {name: count for name, count in counts.items() if not name.startswith("queries_tied_at_")}
         return Collected(
             records=measured.records,
             run=run,
             counts={**kept, **measured.counts},
-            warnings=(*measured.warnings, *(each for each in warnings if each not in stale)),
+            warnings=refreshed_warnings(measured, payload, self.options, counts, warnings),
         )
 
-    def _search(
-        self, payload: RetrievalData, encoder: Encoder, queries: Vectors, reference: TaskRef, progress: Progress
-    ) -> _Found:
-        # With the self-match filter one hit may go, and the list must still be full.
-        k = self.options.depth + (self.options.self_match == SelfMatch.DROP)
-        quantize, rescore = encoder.spec.quantize, encoder.spec.rescore
-        two_stages = quantize is not None and rescore is not None
-        top = TopK(
-            quantization.coded(queries, quantize) if two_stages and quantize is not None else queries,
-            k=min(k * (rescore or 1), len(payload.doc_ids)),
-            similarity=encoder.info.similarity,
-            tie_keys=ir.tie_keys(payload.doc_ids, self.options.ties),
-            index=self.options.index,
-            rescored_by=queries if two_stages else None,
+
+def _found_share(misses: Misses, k: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return ann_recall(misses.found.positions, misses.exact.positions, misses.exact.scores, misses.found.scores, k)
+
+
+def _queries(payload: RetrievalData) -> Texts:
+    """The queries that are asked: those with judgments, then those marked unanswerable."""
+    judged = [query for query in payload.qrels.judged if query not in payload.unanswerable]
+    ids = (*judged, *(query for query in payload.queries if query in payload.unanswerable))
+    return Texts(ids, tuple(payload.queries[query] for query in ids))
+
+
+def _of_texts(first: FirstStage) -> tuple[dict[str, int | None], list[str]]:
+    """Counts of texts and sentences about them; the counts are those of the first encoder."""
+    counts: dict[str, int | None] = {}
+    if first.encoded:
+        one = first.encoded[0]
+        counts = {
+            **_counts.texts("documents", one.documents),
+            "documents_truncated_alike": one.documents_alike.n,
+            **_counts.texts("queries_encoded", one.queries),
+        }
+    sentences = [
+        sentence
+        for each in first.encoded
+        for sentence in _counts.warnings(
+            [("documents", each.documents, each.documents_alike), ("queries", each.queries, each.queries_alike)],
+            encoder=each.encoder,
+            prompts_used=list(each.prompts.values()),
         )
-        found = _Found(top, TextCounts(), _counts.Alike(), 0.0, Work())
-        progress.start("documents", len(payload.doc_texts), "texts")
-        for start in range(0, len(payload.doc_texts), CHUNK):
-            part = slice(start, start + CHUNK)
-            texts = payload.doc_texts[part]
-            embeddings = encoder.encode(
-                texts, role=Role.DOCUMENT, task=reference, ids=payload.doc_ids[part], progress=progress
-            )
-            began = time.perf_counter()
-            top.add(embeddings.vectors)
-            found.search_s += time.perf_counter() - began
-            found.counts += embeddings.counts
-            found.alike.add(embeddings)
-            found.work += embeddings.work
-        progress.finish()
-        return found
-
-
-@dataclass
-class _Found:
-    top: TopK
-    counts: TextCounts
-    alike: _counts.Alike
-    search_s: float
-    work: Work
+    ]
+    return counts, list(dict.fromkeys([*first.remarks, *sentences]))
 
 
 class _RetrievalType:
     options = RetrievalOptions
     summary = "search of a corpus by queries with graded judgments (nDCG, MAP, MRR, recall, …)"
     main_score = "ndcg_at_10"
+    needs_vectors = False
 
     def bind(self, spec: TaskSpec, *, root: Path) -> RetrievalTask:
         options = _options.read(RetrievalOptions, spec)
+        main = spec.main_score or self.main_score
+        family = documents.FAMILY if main.startswith(documents.PREFIX) else ranking.FAMILY
+        _options.main_score(spec, family, self.main_score)
         try:
             INDEXES.get(options.index)
+            read_options(options.index, options.index_options)
         except UnknownNameError as error:
             raise ConfigError(f"Task {spec.name!r}: {error}", key=("index",)) from None
-        main = _options.main_score(spec, ranking.FAMILY, self.main_score)
+        except ConfigError as error:
+            raise ConfigError(f"Task {spec.name!r}: {error}", key=("index_options", *error.key)) from None
         if not options.cutoffs or min(options.cutoffs) < 1:
             raise ConfigError(f"Task {spec.name!r}: cutoffs must be whole numbers from 1.", key=("cutoffs",))
-        if ranking.cutoff(main) > options.depth:
+        if cutoff(main) > options.depth:
             raise ConfigError(
                 f"Task {spec.name!r}: depth {options.depth} is less than the cut-off of the main score {main!r}.",
                 key=("depth",),
             )
-        return RetrievalTask(spec, _options.data_path(spec, root), options)
+        task = RetrievalTask(spec, _options.data_path(spec, root), options)
+        return task.at(root)
 
 
 TASK = _RetrievalType()

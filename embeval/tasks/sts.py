@@ -20,7 +20,7 @@ import numpy as np
 from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
-from embeval.core.embeddings import Embeddings
+from embeval.core.embeddings import Alike, Embeddings
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, Encoder, Metric, System, TaskRef, require_encoder
 from embeval.core.records import ItemRecords
@@ -106,7 +106,7 @@ class StsTask:
 
     def _warnings(self, embeddings: Embeddings, encoder: Encoder) -> Sequence[str]:
         return _counts.warnings(
-            [("texts", embeddings.counts, _counts.Alike.of(embeddings))],
+            [("texts", embeddings.counts, Alike.of(embeddings))],
             encoder=encoder,
             prompts_used=[encoder.prompt(Role.TEXT, TaskRef(name=self.spec.name, type=self.spec.type))],
         )
@@ -116,6 +116,7 @@ class _StsType:
     options = StsOptions
     summary = "similarity of sentence pairs against gold scores (Spearman, Pearson)"
     main_score = "cosine_spearman"
+    needs_vectors = True
 
     def bind(self, spec: TaskSpec, *, root: Path) -> StsTask:
         _options.main_score(spec, FAMILY, self.main_score)

@@ -12,12 +12,14 @@ from embeval.core.border import BORDER, KeyPath
 from embeval.core.paths import expanded
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
-from embeval.encoders import locate
+from embeval.encoders import loading, locate
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.tasks import TASK_TYPES
 from embeval.workflows import requests
 
 FILE_NAME = "embeval.yaml"
+HYBRID = "hybrid"
+"""The backend whose name lists other models."""
 MAX_NODES = 100_000
 """Values that a file may have once its aliases are followed: a small file of nested aliases can stand for billions."""
 TEXT_KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
@@ -37,6 +39,8 @@ class _Settings:
     """How models are run."""
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
     """How uncertainty is estimated."""
+    bm25: bool = True
+    """Whether BM25 is evaluated as well, on every retrieval task: what a model has to beat."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,8 @@ class Config:
     """How models are run."""
     statistics: StatisticsOptions
     """How uncertainty is estimated."""
+    bm25: bool
+    """Whether BM25 is evaluated as well."""
 
 
 def load_config(path: Path, *, data: Path | None = None) -> Config:
@@ -125,6 +131,7 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         data=data,
         runtime=settings.runtime,
         statistics=settings.statistics,
+        bm25=settings.bm25,
     )
 
 
@@ -135,16 +142,30 @@ def _model(entry: Any, root: Path) -> ModelSpec:
         spec = requests.model_from(entry, where="model")
     else:
         raise ConfigError(f"a name or keys are needed here, not {entry!r}.")
-    if spec.backend == requests.FREE_OF_FILES or spec.name in (locate.DEMO_NAME, locate.DEMO_LABEL):
-        return spec  # no folder, even where there is one of that name
-    if spec.name.startswith(("./", "../")) or (root / spec.name).is_dir():
-        return replace(spec, name=str(root / spec.name))
-    if Path(spec.name).is_dir() and not Path(spec.name).is_absolute():
+    key = ("name",) if isinstance(entry, dict) else ()
+    if spec.backend == HYBRID:
+        return replace(spec, name="+".join(_part(part.strip(), root, key) for part in spec.name.split("+")))
+    return replace(spec, name=_rooted(spec.name, spec.backend, root, key))
+
+
+def _part(text: str, root: Path, key: KeyPath) -> str:
+    backend, name = loading.named(text)
+    rooted = _rooted(name, backend, root, key)
+    return text if rooted == name else f"{backend}:{rooted}" if backend else rooted
+
+
+def _rooted(name: str, backend: str | None, root: Path, key: KeyPath) -> str:
+    """The name of a model, where it is a path one that starts at the folder of the file."""
+    if backend in loading.FREE_OF_FILES or name in (locate.DEMO_NAME, locate.DEMO_LABEL):
+        return name  # no folder, even where there is one of that name
+    if name.startswith(("./", "../")) or (root / name).exists():
+        return str(root / name)
+    if Path(name).exists() and not Path(name).is_absolute():
+        what = "folder" if Path(name).is_dir() else "file"
         raise ConfigError(
-            f"{spec.name!r} is a folder of the current directory, but paths in this file start at its own folder.",
-            key=("name",) if isinstance(entry, dict) else (),
+            f"{name!r} is a {what} of the current directory, but paths in this file start at its own folder.", key=key
         )
-    return spec
+    return name
 
 
 def _list(value: Mapping[str, Any], key: str, fail: Any) -> list[Any]:

@@ -7,18 +7,21 @@ import glob
 import os
 import platform
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from embeval.core import strict_json
-from embeval.core.specs import Dtype, ModelSpec, RuntimeOptions
+from embeval.core.specs import Dtype, ModelSpec, RerankerSpec, RuntimeOptions
 from embeval.encoders import export, loading
 from embeval.encoders.export import FILES, Precision
 from embeval.encoders.locate import Located
 from embeval.encoders.parity import BOUNDS, Bounds
 from embeval.errors import ConfigError, EvaluationError, StoreError
+from embeval.rerankers import loading as reranker_loading
+from embeval.rerankers import parity as score_parity
+from embeval.rerankers.parity import ScoreBounds, ScoreParity
 from embeval.workflows import trials
 from embeval.workflows.samples import Sample
 from embeval.workflows.trials import Trial
@@ -63,6 +66,11 @@ class Report:
     """The graphs."""
 
     @property
+    def of_cross_encoder(self) -> bool:
+        """Whether the model scores pairs, and gives no vectors."""
+        return isinstance(self.reference.parity, ScoreParity)
+
+    @property
     def problems(self) -> list[str]:
         """What keeps the export from being written."""
         return [f"{each.precision}: {problem}" for each in self.graphs for problem in each.trial.problems]
@@ -91,13 +99,15 @@ def run(
     sample: Sample,
     runtime: RuntimeOptions,
     min_cosine: float | None = None,
+    min_spearman: float | None = None,
     overwrite: bool = False,
     say: Callable[[str], None],
 ) -> Report:
     """Exports to ``out``, which is there as a whole or not at all: not where a graph breaks a bound.
 
-    ``min_cosine`` replaces the bound on the cosine of every precision. ``overwrite`` replaces an earlier export. Raises
-    ``ConfigError`` where ``out`` is in use, ``StoreError`` where it can't be written.
+    ``min_cosine`` replaces the bound on the cosine of every precision, ``min_spearman`` that on the rank correlation of
+    a cross-encoder's scores. ``overwrite`` replaces an earlier export. Raises ``ConfigError`` where ``out`` is in use,
+    ``StoreError`` where it can't be written.
     """
     place = Path(os.path.realpath(out))  # Path.resolve has no words for links that lead to each other
     _mend(place)
@@ -105,19 +115,29 @@ def run(
     located = loading.resolve(model)
     if located.folder is not None and _overlap(place, located.folder):
         raise ConfigError(f"{out} and the model's own folder overlap. Choose another folder.")
+    scores_pairs = export.is_cross_encoder(located)
+    if scores_pairs:
+        _refuse_for_cross_encoder(located, precisions, sample, min_cosine)
+    elif min_spearman is not None:
+        raise ConfigError("--min-spearman is for cross-encoders; this model gives vectors. Use --min-cosine.")
     partial = place.with_name(f"{_prefix(place)}{os.getpid()}{PARTIAL}")
     try:
         _sweep(place)
         partial.mkdir(parents=True)
         say("writing the graph")
-        graph = export.write_folder(located, partial)
+        graph = (export.write_cross_encoder if scores_pairs else export.write_folder)(located, partial)
         files = {"fp32": graph}
         for precision in precisions:
             if precision != "fp32":
                 say(f"making {precision}")
                 files[precision] = _converted(precision, graph, partial, sample)
         say("comparing")
-        report = _compared(located, partial, out, {p: files[p] for p in precisions}, sample, runtime, min_cosine)
+        wanted = {precision: files[precision] for precision in precisions}
+        if scores_pairs:
+            found = _try_rerankers(located, partial, wanted, sample, runtime, min_spearman)
+        else:
+            found = _try_encoders(located, partial, wanted, sample, runtime, min_cosine)
+        report = _report(located, partial, out, wanted, sample, found)
         if not report.problems:
             if "fp32" not in precisions:
                 graph.unlink()
@@ -206,15 +226,25 @@ def _converted(precision: Precision, graph: Path, folder: Path, sample: Sample) 
         raise EvaluationError(f"The graph can't be converted to {precision}.\n{reason[:300]}") from error
 
 
-def _compared(
+def _refuse_for_cross_encoder(
+    located: Located, precisions: Sequence[Precision], sample: Sample, min_cosine: float | None
+) -> None:
+    if "int8-static" in precisions:
+        raise ConfigError(f"{located.spec.name} is a cross-encoder, for which there is no int8-static. Use int8.")
+    if min_cosine is not None:
+        raise ConfigError(f"{located.spec.name} is a cross-encoder and has no cosines. Use --min-spearman.")
+    if not sample.candidates:
+        raise ConfigError(f"{located.spec.name} is a cross-encoder: give --sample a retrieval task to compare it on.")
+
+
+def _try_encoders(
     located: Located,
     partial: Path,
-    out: Path,
-    files: dict[Precision, Path],
+    files: Mapping[Precision, Path],
     sample: Sample,
     runtime: RuntimeOptions,
     min_cosine: float | None,
-) -> Report:
+) -> list[Trial]:
     encoders = {MODEL: loading.load(located, runtime)}
     bounds: dict[str, Bounds] = {}
     for precision, file in files.items():
@@ -224,7 +254,34 @@ def _compared(
         encoders[precision] = loading.load(loading.resolve(spec), runtime)
         bound = BOUNDS[dtype]
         bounds[precision] = bound if min_cosine is None else Bounds(cosine_min=min_cosine, top_10_overlap=0.0)
-    found = trials.run(encoders, bounds, sample)
+    return trials.run(encoders, bounds, sample)
+
+
+def _try_rerankers(
+    located: Located,
+    partial: Path,
+    files: Mapping[Precision, Path],
+    sample: Sample,
+    runtime: RuntimeOptions,
+    min_spearman: float | None,
+) -> list[Trial]:
+    args = {"label": 0}  # all labels come out of one and the same product
+    own = RerankerSpec(name=str(located.folder), args={**located.spec.args, **args})
+    rerankers = {MODEL: reranker_loading.load(reranker_loading.resolve(own), runtime)}
+    bounds: dict[str, ScoreBounds] = {}
+    for precision, file in files.items():
+        dtype = DTYPES[precision]
+        name = file.relative_to(partial).as_posix()
+        spec = RerankerSpec(name=str(partial), backend="onnx", dtype=dtype, args={"file": name, **args})
+        rerankers[precision] = reranker_loading.load(reranker_loading.resolve(spec), runtime)
+        bound = score_parity.BOUNDS[dtype]
+        bounds[precision] = bound if min_spearman is None else ScoreBounds(spearman=min_spearman, top_1=0.0)
+    return trials.run_rerankers(rerankers, bounds, sample)
+
+
+def _report(
+    located: Located, partial: Path, out: Path, files: Mapping[Precision, Path], sample: Sample, found: list[Trial]
+) -> Report:
     assert located.folder is not None
     return Report(
         folder=out,

@@ -11,7 +11,7 @@ from embeval.core.protocols import Encoder
 from embeval.core.specs import Dtype, ModelSpec, Role, RuntimeOptions
 from embeval.encoders import loading, shelves
 from embeval.encoders.cache import VectorCache
-from embeval.encoders.parity import BOUNDS
+from embeval.encoders.parity import BOUNDS, Parity
 from embeval.errors import ConfigError, EmbevalError, InvalidEmbeddingsError, ModelError
 from embeval.workflows import trials
 from embeval.workflows.samples import Sample
@@ -53,6 +53,7 @@ class Choice:
             failed = [f"{trial.name} {trial.problems[0]}" for trial in self.trials if trial.problems]
             why = "; ".join([*failed, *self.left_out]) or "no other is faster"
             return f"{name} ({why})"
+        assert isinstance(chosen.parity, Parity)
         return (
             f"{name}, {speeds[self.spec.dtype] / speeds['float32']:.1f} times as fast as float32, at a cosine of at "
             f"least {chosen.parity.cosine_min:.5f} and {chosen.parity.top_10_overlap:.1%} of the neighbours"

@@ -13,12 +13,9 @@ from embeval.core.paths import expanded
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, TaskSpec
 from embeval.data import beir, files
-from embeval.encoders.loading import BACKENDS
+from embeval.encoders.loading import BACKENDS, named
 from embeval.errors import ConfigError, DataError, UnknownNameError
 from embeval.tasks import TASK_TYPES, catalog
-
-FREE_OF_FILES = "hashing"
-"""The backend whose name alone is a model."""
 
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z_][\w.]*=)")
 
@@ -54,16 +51,12 @@ def split_settings(text: str) -> tuple[str, dict[str, Any]]:
 def parse_model(text: str) -> ModelSpec:
     """A model from ``[BACKEND:]NAME[,key=value…]``. Raises ``ConfigError`` for unknown keys.
 
-    ``hashing`` alone is the baseline of that name. Keys that are no field of a model are options of the backend.
+    ``hashing`` and ``bm25`` alone are the systems of these names. Keys that are no field of a model are options of the
+    backend.
     """
     head, settings = split_settings(text)
-    backend, colon, name = head.partition(":")
-    if colon and backend.replace("-", "_") in BACKENDS.names():
-        settings = {"backend": backend.replace("-", "_"), "name": name or backend, **settings}
-    elif head == FREE_OF_FILES:
-        settings = {"backend": FREE_OF_FILES, "name": FREE_OF_FILES, **settings}
-    else:
-        settings = {"name": head, **settings}
+    backend, name = named(head)
+    settings = {"name": name, **({} if backend is None else {"backend": backend}), **settings}
     if not settings["name"]:
         raise ConfigError(f"{text!r} names no model.")
     known = [field.name for field in fields(ModelSpec)]

@@ -21,6 +21,8 @@ MOST = 512
 """Texts of a sample; the first of a larger set."""
 FEWEST = 8
 """Fewer say nothing of neighbours."""
+QUERIES, CANDIDATES = 32, 16
+"""Queries with candidates, and candidates of each: relevant documents first, then others from all over the corpus."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Sample:
     """Distinct texts that are not empty."""
     pairs: Pairs | None
     """Pairs, where the sample has them."""
+    candidates: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Queries, each with documents that a reranker could be given; from retrieval tasks."""
 
     def spearman(self, encoder: Encoder) -> float | None:
         """Spearman of the cosine of the pairs with their gold scores; None without pairs or where it has no value."""
@@ -59,9 +63,10 @@ def take(words: str | None, *, data: Path | None = None) -> Sample:
         )
     ]
     texts: list[str] = []
-    pairs = None
+    pairs, candidates = None, list[tuple[str, tuple[str, ...]]]()
     for _, payload in payloads:
         if isinstance(payload, RetrievalData):
+            candidates += _candidates(payload)
             texts += [*payload.doc_texts[:MOST], *list(payload.queries.values())[: MOST // 4]]
         elif isinstance(payload, Pairs):
             pairs = payload
@@ -71,4 +76,15 @@ def take(words: str | None, *, data: Path | None = None) -> Sample:
     distinct = tuple(dict.fromkeys(text for text in texts if text.strip()))[:MOST]
     if len(distinct) < FEWEST:
         raise ConfigError(f"The sample {words!r} has {len(distinct)} texts; at least {FEWEST} are needed.")
-    return Sample("+".join(name for name, _ in payloads), distinct, pairs)
+    return Sample("+".join(name for name, _ in payloads), distinct, pairs, tuple(candidates[:QUERIES]))
+
+
+def _candidates(data: RetrievalData) -> list[tuple[str, tuple[str, ...]]]:
+    texts = dict(zip(data.doc_ids, data.doc_texts, strict=True))
+    others = data.doc_ids[:: max(1, len(data.doc_ids) // CANDIDATES)]
+    found = []
+    for query in data.qrels.judged[:QUERIES]:
+        relevant = [doc for doc, grade in data.qrels.judgments[query].items() if grade > 0 and doc in texts]
+        chosen = list(dict.fromkeys([*relevant[: CANDIDATES // 4], *others]))[:CANDIDATES]
+        found.append((data.queries[query], tuple(texts[doc] for doc in chosen)))
+    return found

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from embeval.core import border
 from embeval.core.embeddings import Embeddings
-from embeval.core.ir import TieRule
 from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import Encoder, EncoderInfo, Hybrid, Ranker, Reranker, System, TaskRef
 from embeval.core.specs import ModelSpec, RerankerSpec, Role, RuntimeOptions
@@ -19,7 +18,7 @@ from embeval.encoders.cache import open_cache
 from embeval.errors import ConfigError, UsageError
 from embeval.rerankers import loading as reranker_loading
 from embeval.rerankers.rerank import rerank
-from embeval.retrieval.first_stage import Texts, rank_corpus
+from embeval.retrieval.first_stage import Search, Texts, rank_corpus
 from embeval.workflows import requests
 
 TASK = TaskRef(name="search", type="retrieval")
@@ -98,11 +97,8 @@ class Searcher:
             self._system,
             self._texts,
             Texts((QUERY_ID,), (query,)),
-            depth=depth,
-            task=TASK,
-            ties=TieRule.DOC_ID_DESC,
-            progress=self._progress,
-            **self._index,
+            Search(task=TASK, depth=depth, **self._index),
+            self._progress,
         ).run
         if self._reranker is not None:
             run = rerank(run, depth, self._reranker, {QUERY_ID: query}, self._text_of, progress=self._progress).run

@@ -8,9 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from embeval.core.embeddings import Vectors
-from embeval.core.protocols import Encoder
+from embeval.core.ir import FloatRows
+from embeval.core.protocols import Encoder, Reranker
 from embeval.core.specs import Role
 from embeval.encoders.parity import Bounds, Parity, compare
+from embeval.rerankers import parity as score_parity
+from embeval.rerankers.parity import ScoreBounds, ScoreParity
 from embeval.workflows.samples import Sample
 
 ROUNDS = 2
@@ -27,13 +30,13 @@ class Trial:
     """Which way."""
     tokens_per_s: float
     """Speed on the sample; texts per second where the model doesn't tell tokens."""
-    parity: Parity
-    """Against the reference."""
+    parity: Parity | ScoreParity
+    """Against the reference: of vectors, or of a cross-encoder's scores."""
     spearman: float | None
     """Of the pairs of the sample."""
     spearman_delta: float | None
     """Against the reference; negative is worse."""
-    bounds: Bounds
+    bounds: Bounds | ScoreBounds
     """What was asked of it."""
     problems: tuple[str, ...]
     """What of that it breaks."""
@@ -76,6 +79,40 @@ def run(encoders: Mapping[str, Encoder], bounds: Mapping[str, Bounds], sample: S
                 parity=parity,
                 spearman=value,
                 spearman_delta=value - base if value is not None and base is not None else None,
+                bounds=limits,
+                problems=tuple(limits.broken_by(parity)),
+            )
+        )
+    return trials
+
+
+def run_rerankers(rerankers: Mapping[str, Reranker], bounds: Mapping[str, ScoreBounds], sample: Sample) -> list[Trial]:
+    """A trial of each cross-encoder on the queries of the sample and their candidates; else as ``run``."""
+    pairs = [(query, document) for query, documents in sample.candidates for document in documents]
+    sizes = [len(documents) for _, documents in sample.candidates]
+    scores: dict[str, FloatRows] = {}
+    tokens = 0
+    fastest = dict.fromkeys(rerankers, float("inf"))
+    for reranker in rerankers.values():
+        reranker.score(pairs[:WARM_UP])
+    for _ in range(ROUNDS):
+        for name, reranker in rerankers.items():
+            began = time.perf_counter()
+            scored = reranker.score(pairs)
+            fastest[name] = min(fastest[name], time.perf_counter() - began)
+            scores[name], tokens = scored.scores, scored.tokens_kept
+    first = next(iter(rerankers))
+    trials = []
+    for name in rerankers:
+        parity = score_parity.compare(scores[first], scores[name], sizes)
+        limits = bounds.get(name, ScoreBounds(spearman=0.0, top_1=0.0))
+        trials.append(
+            Trial(
+                name=name,
+                tokens_per_s=round(tokens / fastest[name], 1),
+                parity=parity,
+                spearman=None,
+                spearman_delta=None,
                 bounds=limits,
                 problems=tuple(limits.broken_by(parity)),
             )

@@ -57,7 +57,34 @@ MODELS: dict[str, Callable[[Path], ModelSpec]] = {
         name=str(save_tiny_checkpoint(folder / "model", "bert")), backend="transformers", pooling="mean"
     ),
 }
-"""Backend -> a small model in a folder."""
+"""Backend -> a small model in a folder; those that give vectors."""
+
+
+def ranking_file(folder: Path) -> ModelSpec:
+    """A run over ``RANKED``: each query finds all documents, with many equal scores."""
+    lines = [
+        f"{query} Q0 {doc} 1 {len(set(text.split()) & set(other.split())) / 4} example\n"
+        for query, text in RANKED_QUERIES.items()
+        for doc, other in RANKED.items()
+        if text.strip()
+    ]
+    (folder / "example.trec").write_text("".join(lines), encoding="utf-8")
+    return ModelSpec(name=str(folder / "example.trec"), backend="ranking")
+
+
+RANKED = {f"d{number}": text for number, text in enumerate([*TEXTS, "backup server", "server backup", "new token"])}
+"""Documents of the suite for rankers."""
+RANKED_QUERIES = {"q1": "backup", "q2": "new token", "q3": "", "q4": "restore the old server", "q5": " \n"}
+"""Its queries; two are empty."""
+RANKERS: dict[str, Callable[[Path], ModelSpec]] = {
+    "bm25": lambda folder: ModelSpec(name="bm25", backend="bm25"),
+    "ranking": ranking_file,
+}
+"""Backend -> a system that ranks documents itself."""
+HYBRIDS: dict[str, Callable[[Path], ModelSpec]] = {
+    "hybrid": lambda folder: ModelSpec(name="hashing+bm25", backend="hybrid"),
+}
+"""Backend -> a system of several."""
 NEED_A_SERVER = {"openai"}
 """Backends whose example talks to a local server."""
 WITHOUT_PROMPTS = {"precomputed"}

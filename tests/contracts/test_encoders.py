@@ -15,15 +15,15 @@ from embeval.core.specs import ModelSpec, Role, RuntimeOptions
 from embeval.encoders import loading
 from embeval.encoders.loading import BACKENDS
 from embeval.errors import ModelError
-from tests.contracts.examples import MODELS, NEED_A_SERVER, TEXTS, WITHOUT_A_LIMIT, WITHOUT_PROMPTS
+from tests.contracts.examples import HYBRIDS, MODELS, NEED_A_SERVER, RANKERS, TEXTS, WITHOUT_A_LIMIT, WITHOUT_PROMPTS
 
 
 def backends(without: Collection[str] = ()) -> list[Any]:
-    """The backends to be tested, those with a local server allowed to reach it."""
+    """The backends to be tested, of all that give vectors; those with a local server allowed to reach it."""
     return [
         pytest.param(name, marks=pytest.mark.enable_socket if name in NEED_A_SERVER else ())
         for name in BACKENDS.names()
-        if name not in without
+        if name not in {*without, *RANKERS, *HYBRIDS}
     ]
 
 
@@ -39,8 +39,8 @@ def load(spec: ModelSpec, **runtime: int) -> Encoder:
 
 
 def test_every_backend_has_an_example() -> None:
-    """A new backend joins this suite by an entry in examples.MODELS."""
-    assert set(MODELS) == set(BACKENDS.names())
+    """A new backend joins this suite by an entry in examples.MODELS, or that of rankers by one in RANKERS."""
+    assert {*MODELS, *RANKERS, *HYBRIDS} == set(BACKENDS.names())
 
 
 def test_order_repetition_and_batches_do_not_matter(spec: ModelSpec) -> None:

@@ -600,6 +600,52 @@ def test_g13_declared_prompts_that_were_not_used_are_reported(tmp_path: Path) ->
     assert "The model declares prompts (search), and this run used none." in warnings
 
 
+class TestG10ExcludedDocuments:
+    """Documents that a query excludes are no hits for it, and take no place of one."""
+
+    DATA = replace(data_for({"q": {"b": 1}, "p": {"a": 1}}, ["a", "b", "c"]), excluded={"q": frozenset({"a", "x"})})
+
+    def test_left_out_before_the_list_is_cut(self) -> None:
+        """With one place per query, q has b and not the better a; p, which excludes nothing, keeps a (by hand)."""
+        table = {"q": [1.0], "p": [1.0], "a": [3.0], "b": [2.0], "c": [1.0]}
+        found = searched(self.DATA, table, depth=10)
+        assert [doc for doc, _ in found.run.hits("q")] == ["b", "c"]
+        assert [doc for doc, _ in found.run.hits("p")] == ["a", "b", "c"]
+        spec = TaskSpec(name="t", type="retrieval", dataset=DatasetRef(path="unused"), main_score="success_at_1")
+        task = RetrievalTask(spec, Path("unused"), RetrievalOptions(depth=1, cutoffs=(1,)))
+        shallow = task.collect(self.DATA, TableEncoder(table, similarity="dot"), Silent())
+        assert shallow.run is not None
+        assert [shallow.run.hits(query) for query in ("q", "p")] == [[("b", 2.0)], [("a", 3.0)]]
+        assert means(shallow.records, "success_at_1") == [1.0]
+
+    def test_left_out_of_a_ranking_from_elsewhere(self) -> None:
+        """The same ranks as by search: MRR 1 for both queries."""
+        hits = {"a": 3.0, "b": 2.0, "c": 1.0}
+        scored = score({"q": hits, "p": hits}, self.DATA)
+        assert means(scored.records, "mrr_at_10", "ndcg_at_10") == [1.0, 1.0]
+        assert score({"q": hits, "p": hits}, replace(self.DATA, excluded={})).records.columns["mrr_at_10"].tolist() == [
+            0.5,
+            1.0,
+        ]
+
+    def test_what_is_excluded_is_part_of_the_data(self) -> None:
+        """Rankings under another list measure something else."""
+        assert self.DATA.data_hash != replace(self.DATA, excluded={}).data_hash
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["a", "m", "2"])))
+def test_g16_the_query_itself_is_left_out_by_id_and_not_by_place(order: Sequence[str]) -> None:
+    """Three hits tie at rank 1, one of which is the query: whatever the order, m and a are left, in that order."""
+    data = data_for({"2": {"a": 1}}, order)
+    scored = score({"2": dict.fromkeys(order, 0.5)}, data, self_match="drop")
+    found = searched(data, {"2": [0.5], "a": [1.0], "m": [1.0]}, self_match="drop")
+    assert [doc for doc, _ in found.run.hits("2")] == ["m", "a"]
+    tied = searched(data, {"2": [1.0], "a": [1.0], "m": [1.0]}, self_match="drop")
+    assert [doc for doc, _ in tied.run.hits("2")] == ["m", "a"]
+    for records in (scored.records, found.records, tied.records):
+        assert means(records, "mrr_at_10") == [0.5]
+
+
 def test_g14_more_hits_wanted_than_documents_there_are() -> None:
     """Depth 1,000 of 2 documents: ids -1 and scores -3.4e38 never reach a ranking."""
     found = searched(data_for({"q": {"a": 1}}, ["a", "b"]), {"q": [1.0], "a": [2.0], "b": [-1.0]})

@@ -193,6 +193,23 @@ def save_tiny_checkpoint(
     return folder
 
 
+def save_tiny_cross_encoder(
+    folder: Path, kind: str = "bert", *, labels: int = 1, spread: float = 4.0, seed: int = 0, **config: Any
+) -> Path:
+    """A random cross-encoder, 2 layers and 32 dimensions, whose head is so wide that scores of pairs differ by much."""
+    from safetensors.torch import load_file, save_file
+
+    save_tiny_checkpoint(
+        folder, kind, head="AutoModelForSequenceClassification", seed=seed, num_labels=labels, **config
+    )
+    weights = load_file(folder / "model.safetensors")
+    for name in weights:
+        if name.split(".")[0] in ("classifier", "score", "logits_proj") and name.endswith(("weight", "bias")):
+            weights[name] = weights[name] * spread
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
 def save_tiny_decoder(folder: Path, *, pooling: str = "mean", seed: int = 0) -> Path:
     """A sentence-transformers folder with a random Llama: rotary positions, padding on the left, no special tokens."""
     import torch

@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -119,8 +119,13 @@ class _Transformers:
         return vectors
 
 
-def load_checkpoint(folder: Path, spec: ModelSpec) -> tuple[Any, Any, list[str]]:
-    """(model without its heads, fast tokenizer, remarks) of a folder of transformers. Raises ``ModelError``."""
+def load_checkpoint(
+    folder: Path, spec: ModelSpec, *, head: Literal["AutoModelForSequenceClassification"] | None = None
+) -> tuple[Any, Any, list[str]]:
+    """(model, fast tokenizer, remarks) of a folder of transformers. Raises ``ModelError``.
+
+    The model is without its heads, or with the one that ``head`` loads.
+    """
     remote = bool(spec.args.get("trust_remote_code", False))
     with torch_runtime.quiet_libraries(), torch_checks.recorded_loads() as loads:
         import transformers
@@ -128,13 +133,14 @@ def load_checkpoint(folder: Path, spec: ModelSpec) -> tuple[Any, Any, list[str]]
         try:
             common = {"trust_remote_code": remote, "local_files_only": True}
             config = transformers.AutoConfig.from_pretrained(folder, **common)
-            kind = getattr(transformers, ENCODER_HALVES.get(config.model_type, "AutoModel"))
+            half = ENCODER_HALVES.get(config.model_type) if head is None else None
+            kind = getattr(transformers, half or head or "AutoModel")
             model = kind.from_pretrained(
                 folder,
                 config=config,
                 dtype=torch_runtime.torch_dtype(spec),
                 use_safetensors=True,
-                **({} if config.model_type in ENCODER_HALVES else {"trust_remote_code": remote}),
+                **({} if half else {"trust_remote_code": remote}),
                 local_files_only=True,
             )
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
@@ -147,9 +153,9 @@ def load_checkpoint(folder: Path, spec: ModelSpec) -> tuple[Any, Any, list[str]]
                 f"{type(error).__name__}: {(' '.join(lines[:2]) or 'no reason given')[:300]}\n"
                 "Perhaps a file of it is missing, or belongs to another version of the library."
             ) from error
-    if ENCODER_HALVES.get(config.model_type):  # the decoder's weights are left out on purpose
+    if half:  # the decoder's weights are left out on purpose
         loads = [replace(load, unused=tuple(key for key in load.unused if "decoder" not in key)) for load in loads]
-    remarks = torch_checks.refuse_missing_weights(loads, spec.name, pools_tokens=True)
+    remarks = torch_checks.refuse_missing_weights(loads, spec.name, pools_tokens=head is None)
     if not tokenizer.is_fast:
         raise ModelError(
             f"Model {spec.name!r} has no fast tokenizer (tokenizer.json). Use backend sentence_transformers."

@@ -16,7 +16,9 @@ from embeval.core.specs import SimilarityName
 from embeval.retrieval.kinds import Neighbours
 
 
-class _Flat:
+class Flat:
+    """FAISS IndexFlat."""
+
     def __init__(self, dim: int, similarity: SimilarityName) -> None:
         import faiss
 
@@ -60,8 +62,8 @@ class _FlatType:
     summary = "FAISS brute force (IndexFlat): exact"
     exact = True
 
-    def create(self, dim: int, similarity: SimilarityName) -> _Flat:
-        return _Flat(dim, similarity)
+    def create(self, dim: int, similarity: SimilarityName) -> Flat:
+        return Flat(dim, similarity)
 
 
 INDEX = _FlatType()

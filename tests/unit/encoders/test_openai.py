@@ -16,6 +16,7 @@ from embeval.core.protocols import Encoder
 from embeval.core.specs import ModelSpec, Role, RuntimeOptions, StatisticsOptions
 from embeval.encoders import loading
 from embeval.errors import ConfigError, InvalidEmbeddingsError, ModelError
+from embeval.metrics import cost
 from tests.support.data import write_pairs
 from tests.support.endpoint import DIM, Endpoint, Failure, serving, vector
 
@@ -327,6 +328,7 @@ def test_usage_and_cost_are_summed(endpoint: Endpoint, monkeypatch: pytest.Monke
     vectors(encoder)
     totals = {name: encoder.info.extra[name] for name in ("requests_so_far", "tokens_so_far", "cost_so_far")}
     assert totals == {"requests_so_far": "5", "tokens_so_far": "51", "cost_so_far": "0.000102"}
+    assert cost.usd_per_million_queries(encoder.info, 12.5) == 25.0
     endpoint.usage = False
     vectors(encoder, ["more"])
     assert "tokens_so_far" not in encoder.info.extra  # a sum that misses some would be a wrong number

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from embeval.core.embeddings import TextCounts
+from embeval.core.embeddings import Alike, TextCounts
 from embeval.core.protocols import EncoderInfo
 from embeval.core.specs import ModelSpec
 from embeval.tasks import _counts
@@ -57,7 +57,7 @@ def test_unknown_tokens_are_told_above_one_in_twenty(unknown: int | None, told: 
     """A few rare characters are normal; a script that the model doesn't read is not."""
     counts = TextCounts(n_texts=9, tokens_kept=100, tokens_unknown=unknown)
     encoder = TableEncoder({"a": (1.0,)})
-    assert _counts.warnings([("documents", counts, _counts.Alike())], encoder=encoder, prompts_used=[]) == told
+    assert _counts.warnings([("documents", counts, Alike())], encoder=encoder, prompts_used=[]) == told
     assert _counts.texts("documents", counts)["documents_tokens_unknown"] == unknown
 
 

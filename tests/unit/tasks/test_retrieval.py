@@ -14,6 +14,7 @@ from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
 from embeval.encoders import loading
 from embeval.errors import ConfigError
 from embeval.metrics import ranking
+from embeval.retrieval import first_stage
 from embeval.runner import local
 from embeval.store.results import ResultStore
 from embeval.tasks import retrieval
@@ -52,7 +53,7 @@ def test_small_chunks_give_the_same_ranking(data: Path, monkeypatch: pytest.Monk
     """Encoded and searched 3 documents at a time: ranking, records and counts are equal."""
     task = task_on(data)
     whole = task.collect(task.load(), hashing(), Silent())  # type: ignore[arg-type]
-    monkeypatch.setattr(retrieval, "CHUNK", 3)
+    monkeypatch.setattr(first_stage, "CHUNK", 3)
     parts = task.collect(task.load(), hashing(), Silent())  # type: ignore[arg-type]
     assert whole.run is not None
     assert parts.run is not None
@@ -138,13 +139,13 @@ def test_a_list_without_its_self_match_is_as_long_as_any_other(tmp_path: Path) -
 
 
 def test_queries_that_count_for_nothing_are_not_encoded(data: Path) -> None:
-    """The model sees judged, answerable queries and all documents, each in its role."""
+    """The model sees queries with judgments or marked unanswerable, and all documents, each in its role."""
     task = task_on(data)
     payload = task.load()
     texts = [*payload.queries.values(), *payload.doc_texts]
     encoder = TableEncoder({text: [float(len(text)), 1.0] for text in texts})
     task.collect(payload, encoder, Silent())
-    assert [(role, len(asked)) for role, asked in encoder.calls] == [(Role.QUERY, 5), (Role.DOCUMENT, 40)]
+    assert [(role, len(asked)) for role, asked in encoder.calls] == [(Role.QUERY, 6), (Role.DOCUMENT, 40)]
 
 
 def test_other_cut_offs_come_from_the_stored_ranking(
@@ -179,7 +180,7 @@ def test_depth_bounds_ranking_and_metrics(data: Path) -> None:
     task = task_on(data, depth=12)
     collected = task.collect(task.load(), hashing(), Silent())  # type: ignore[arg-type]
     assert collected.run is not None
-    assert collected.run.docs.shape == (5, 12)
+    assert collected.run.docs.shape == (6, 12)  # 5 judged queries, and one that is marked unanswerable
     names = [metric.name for metric in task.metrics(task.load())]
     assert names == list(ranking.names((1, 3, 5, 10)))[3:4] + [
         n for n in ranking.names((1, 3, 5, 10)) if n != "ndcg_at_10"

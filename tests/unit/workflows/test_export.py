@@ -236,14 +236,14 @@ def test_ctrl_c_in_the_exchange_puts_the_old_one_back(tmp_path: Path, monkeypatc
 
 def test_what_was_put_there_in_the_meantime_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that somebody filled while the export ran is no export to replace."""
-    original = export._compared
+    original = export._report
 
-    def compared(*given: Any) -> Report:
+    def report(*given: Any) -> Report:
         (tmp_path / "out").mkdir()
         (tmp_path / "out/notes.txt").write_text("mine", encoding="utf-8")
         return original(*given)
 
-    monkeypatch.setattr(export, "_compared", compared)
+    monkeypatch.setattr(export, "_report", report)
     with pytest.raises(ConfigError, match="not empty"):
         run(tmp_path / "out")
     assert (tmp_path / "out/notes.txt").read_text(encoding="utf-8") == "mine"
