@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from embeval.core.progress import Progress
 from embeval.core.protocols import Encoder, EncoderInfo, PairScores
-from embeval.core.specs import ModelSpec, RerankerSpec, Role
+from embeval.core.specs import ModelSpec, RerankerSpec, Role, RuntimeOptions
 from embeval.data.corpus import Corpus
-from embeval.errors import ConfigError, UnknownNameError, UsageError
+from embeval.errors import ConfigError, StoreError, UnknownNameError, UsageError
 from embeval.workflows import searching
-from embeval.workflows.searching import Searcher, parse_reranker, ranks, searchers
+from embeval.workflows.searching import Searcher, parse_reranker, searchers
 from tests.support.doubles import TableEncoder
 
 CORPUS = Corpus(ids=("a", "b", "c"), titles=("Fox", "", ""), bodies=("red", "fox", "lime"))
@@ -109,11 +111,44 @@ def test_searchers_of_several_models() -> None:
         odd.ask("red", 1)
 
 
-def test_ranks_side_by_side() -> None:
-    """None where a system doesn't have it among its hits."""
+def test_ranks_below_the_hits() -> None:
+    """Of as many as were looked at; without a word on it, of the hits."""
     searcher = Searcher(TableEncoder(TABLE), CORPUS)
-    answers = [searcher.ask("red query", 2), searcher.ask("lime query", 2)]
-    assert ranks(answers) == {"a": (1, None), "b": (2, 2), "c": (None, 1)}
+    answer = searcher.ask("red query", 1, looked_at=2)
+    assert ([hit.id for hit in answer.hits], answer.ranks) == (["a"], {"a": 1, "b": 2})
+    assert searcher.ask("red query", 2).ranks == {"a": 1, "b": 2}
+
+
+def test_an_index_that_is_saved_and_opened_gives_the_same_hits(tmp_path: Path) -> None:
+    """To the bit; and it is refused for another model and for another corpus."""
+    model = ModelSpec(name="x", backend="hashing")
+    options = RuntimeOptions(cache=False)
+    (fresh,) = searchers([model], CORPUS, runtime=options)
+    (saved,) = searchers([model], CORPUS, runtime=options, save_to=tmp_path / "index")
+    (opened,) = searchers([model], CORPUS, runtime=options, open_from=tmp_path / "index", keep=True)
+    for query in ("red fox", "lime"):
+        assert fresh.ask(query, 3).hits == saved.ask(query, 3).hits == opened.ask(query, 3).hits
+    other = ModelSpec(name="x", backend="hashing", args={"dim": 64})
+    with pytest.raises(StoreError, match="another model"):
+        searchers([other], CORPUS, runtime=options, open_from=tmp_path / "index")
+    changed = replace(CORPUS, bodies=("red", "fox", "limes"))
+    with pytest.raises(StoreError, match="another corpus"):
+        searchers([model], changed, runtime=options, open_from=tmp_path / "index")
+    with pytest.raises(StoreError, match="holds an index already"):
+        searchers([model], CORPUS, runtime=options, save_to=tmp_path / "index")
+
+
+def test_what_can_t_be_saved(tmp_path: Path) -> None:
+    """Several models, quantised vectors, a system without vectors; and no index is both saved and opened."""
+    x, y = (ModelSpec(name=name, backend="hashing") for name in "xy")
+    for models in ([x, y], [replace(x, quantize="int8")]):
+        with pytest.raises(UsageError, match="of one model"):
+            searchers(models, CORPUS, save_to=tmp_path / "index")
+    with pytest.raises(UsageError, match="gives no vectors"):
+        searchers([ModelSpec(name="bm25", backend="bm25")], CORPUS, save_to=tmp_path / "index")
+    with pytest.raises(UsageError, match="saved or opened"):
+        searchers([x], CORPUS, save_to=tmp_path / "index", open_from=tmp_path / "index")
+    assert not (tmp_path / "index").exists()
 
 
 def test_a_reranker_in_words() -> None:
