@@ -227,8 +227,8 @@ def opened(encoder: Encoder, corpus: Corpus, folder: Path) -> StoredIndex:
     for name, value in _description(encoder, corpus).items():
         if found.description.get(name) != value:
             raise StoreError(
-                f"{folder} was built with another {name} ({found.description.get(name, 'none')!r:.40} instead of "
-                f"{value!r:.40}).\nSearch it with what it was built with, or save a new one."
+                f"{folder} was built with another {name} ({found.description.get(name, '')[:12]!r} instead of "
+                f"{value[:12]!r}).\nSearch it with what it was built with, or save a new one."
             )
     return found
 
