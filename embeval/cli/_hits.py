@@ -9,7 +9,7 @@ from rich.text import Text
 from embeval.cli import _state, _tables
 from embeval.cli._texts import about, plain
 from embeval.core.words import plural
-from embeval.workflows.searching import Answer, ranks
+from embeval.workflows.searching import Answer
 
 WIDEST = 140
 """Columns beyond which lines of text are hard to read."""
@@ -25,7 +25,6 @@ GAP = 3
 
 def show(answers: Sequence[Answer]) -> None:
     """Prints the hits of each system; beside each its rank in the others."""
-    places = ranks(answers)
     width = min(_state.console().width, WIDEST)
     for number, answer in enumerate(answers):
         _state.out(Text(f"{plain(answer.system)}: {_found(answer)}", style="bold"))
@@ -47,7 +46,7 @@ def show(answers: Sequence[Answer]) -> None:
             text = about(hit.text, answer.query, max(room, 10) * LINES)
             if hit.title:
                 text = Text("\n").join([about(hit.title, answer.query, max(room, 10), style="cyan"), text])
-            elsewhere = (places[hit.id][other] for other in others)
+            elsewhere = (answers[other].ranks.get(hit.id) for other in others)
             made.add_row(
                 str(hit.rank),
                 *("–" if rank is None else str(rank) for rank in elsewhere),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from embeval.workflows.searching import Answer, Searcher
 
 app = typer.Typer(add_completion=False)
+COMPARED = 100
+"""Ranks up to which a hit of one system is looked for in the others."""
 
 
 @app.command()
@@ -42,6 +44,12 @@ def search(
     k: Annotated[int, typer.Option("--k", "-k", envvar="EMBEVAL_K", help="Hits shown.", min=1, max=1000)] = 10,
     index: Annotated[
         str | None, typer.Option(envvar="EMBEVAL_INDEX", help="Kind of index.  (default: an exact one)")
+    ] = None,
+    save: Annotated[
+        str | None, typer.Option(envvar="EMBEVAL_SAVE", help="Keeps the index in this new folder, for --open.")
+    ] = None,
+    open_: Annotated[
+        str | None, typer.Option("--open", envvar="EMBEVAL_OPEN", help="Searches the index that was saved there.")
     ] = None,
     rerank: Annotated[
         str | None,
@@ -91,11 +99,13 @@ def search(
         runtime=_state.runtime(device=device, num_threads=threads, cache=cache),
         index=index,
         keep=interactive,
+        save_to=expanded(save) if save else None,
+        open_from=expanded(open_) if open_ else None,
         progress=_state.progress(),
     )
     answered: list[Any] = []
     for text in _lines(found) if query is None else [query]:
-        answers = [each.ask(text, k) for each in found]
+        answers = [each.ask(text, k, looked_at=COMPARED if len(found) > 1 else 0) for each in found]
         if query is None:
             _state.note("  ".join(f"{each.system}: {each.seconds * 1000:.1f} ms" for each in answers))
         if json:
@@ -124,4 +134,9 @@ def _lines(found: list[Searcher]) -> Iterator[str]:
 
 
 def _to_json(answer: Answer) -> dict[str, Any]:
-    return {**answer._asdict(), "seconds": round(answer.seconds, 6), "hits": [hit._asdict() for hit in answer.hits]}
+    return {
+        "system": answer.system,
+        "query": answer.query,
+        "seconds": round(answer.seconds, 6),
+        "hits": [hit._asdict() for hit in answer.hits],
+    }

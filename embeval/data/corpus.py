@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,15 @@ class Corpus:
     def texts(self) -> tuple[str, ...]:
         """What is encoded of each document: title and text, joined as ``beir.load_beir`` joins them."""
         return tuple(f"{title} {body}".strip() for title, body in zip(self.titles, self.bodies, strict=True))
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 over ids and texts in their order."""
+        whole = hashlib.sha256()
+        for part in (each for row in zip(self.ids, self.texts, strict=True) for each in row):
+            data = part.encode("utf-8")
+            whole.update(len(data).to_bytes(8, "little") + data)
+        return whole.hexdigest()
 
 
 def read(path: Path) -> Corpus:

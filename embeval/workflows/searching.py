@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from embeval.core import border
-from embeval.core.embeddings import Embeddings
+from embeval.core.embeddings import Embeddings, Vectors
+from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import Encoder, EncoderInfo, Hybrid, Ranker, Reranker, System, TaskRef
 from embeval.core.specs import ModelSpec, RerankerSpec, Role, RuntimeOptions
 from embeval.data.corpus import Corpus
 from embeval.encoders import loading
 from embeval.encoders.cache import open_cache
-from embeval.errors import ConfigError, UsageError
+from embeval.errors import ConfigError, StoreError, UsageError
 from embeval.rerankers import loading as reranker_loading
 from embeval.rerankers.rerank import rerank
-from embeval.retrieval.first_stage import Search, Texts, rank_corpus
+from embeval.retrieval import stored
+from embeval.retrieval.first_stage import CHUNK, Search, Texts, rank_corpus
+from embeval.retrieval.stored import StoredIndex
 from embeval.workflows import requests
 
 TASK = TaskRef(name="search", type="retrieval")
 """What prompts hang on."""
 QUERY_ID = "query"
+EXACT = "exact"
+"""Kind of index that is saved unless another is wanted."""
 CANDIDATES = 100
 """Hits of the first stage that a reranker sees, unless more are wanted in the end."""
 
@@ -52,6 +60,8 @@ class Answer(NamedTuple):
     """The query."""
     hits: tuple[Hit, ...]
     """Best first."""
+    ranks: Mapping[str, int]
+    """Rank of each document that was looked at: the hits and those below them."""
     seconds: float
     """Wall time, that of encoding the corpus included where this had not been done."""
 
@@ -72,6 +82,7 @@ class Searcher:
         reranker: Reranker | None = None,
         candidates: int = CANDIDATES,
         keep: bool = False,
+        saved: StoredIndex | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.name = system.spec.label + (f" + {reranker.spec.name}" if reranker is not None else "")
@@ -81,32 +92,50 @@ class Searcher:
         self._row_of = {doc: row for row, doc in enumerate(corpus.ids)}
         self._text_of = dict(zip(corpus.ids, corpus.texts, strict=True)) if reranker is not None else {}
         self._index: dict[str, Any] = {} if index is None else {"index": index}
+        self._saved = saved
         self._progress = progress or Silent()
 
     def prepare(self) -> None:
         """Does what only the first query waits for: the model is loaded, and the corpus encoded."""
         self.ask(f"ready {time.time_ns()}", 1)  # a text that no cache holds, so that the model has to be there
 
-    def ask(self, query: str, k: int) -> Answer:
-        """The k best documents. Raises ``UsageError`` for a query without a character."""
+    def ask(self, query: str, k: int, *, looked_at: int = 0) -> Answer:
+        """The k best documents, and the ranks of the ``looked_at`` best.
+
+        Raises ``UsageError`` for a query without a character.
+        """
         if not query.strip():
             raise UsageError("The query is empty.")
         began = time.perf_counter()
-        depth = k if self._reranker is None else max(k, self._candidates)
-        run = rank_corpus(
-            self._system,
-            self._texts,
-            Texts((QUERY_ID,), (query,)),
-            Search(task=TASK, depth=depth, **self._index),
-            self._progress,
-        ).run
+        candidates = max(k, self._candidates)
+        run = self._first_stage(query, max(k, looked_at, candidates if self._reranker is not None else 0))
         if self._reranker is not None:
-            run = rerank(run, depth, self._reranker, {QUERY_ID: query}, self._text_of, progress=self._progress).run
-        hits = []
-        for rank, (doc, score) in enumerate(run.hits(QUERY_ID)[:k], start=1):
+            run = rerank(run, candidates, self._reranker, {QUERY_ID: query}, self._text_of, progress=self._progress).run
+        hits, found = [], run.hits(QUERY_ID)
+        for rank, (doc, score) in enumerate(found[:k], start=1):
             row = self._row_of[doc]
             hits.append(Hit(rank, doc, score, self._corpus.titles[row], self._corpus.bodies[row]))
-        return Answer(self.name, query, tuple(hits), time.perf_counter() - began)
+        ranks = {doc: rank for rank, (doc, _) in enumerate(found, start=1)}
+        return Answer(self.name, query, tuple(hits), ranks, time.perf_counter() - began)
+
+    def _first_stage(self, query: str, depth: int) -> Run:
+        if self._saved is None:
+            return rank_corpus(
+                self._system,
+                self._texts,
+                Texts((QUERY_ID,), (query,)),
+                Search(task=TASK, depth=depth, **self._index),
+                self._progress,
+            ).run
+        assert isinstance(self._system, Encoder)
+        vectors = self._system.encode([query], role=Role.QUERY, task=TASK, ids=[QUERY_ID]).vectors
+        found = self._saved.search(vectors, min(depth, len(self._saved)))
+        return Run.ranked(
+            query_ids=(QUERY_ID,),
+            doc_ids=self._saved.doc_ids,
+            docs=found.positions.astype(np.int32),
+            scores=found.scores,
+        )
 
 
 def searchers(
@@ -118,26 +147,47 @@ def searchers(
     runtime: RuntimeOptions | None = None,
     index: str | None = None,
     keep: bool = False,
+    save_to: Path | None = None,
+    open_from: Path | None = None,
     progress: Progress | None = None,
 ) -> list[Searcher]:
-    """A searcher per model, each located before the first is loaded. Raises ``ConfigError``, ``ModelError``."""
+    """A searcher per model, each located before the first is loaded.
+
+    One embedding model can search an index that is saved now, or was before. Raises ``UsageError``, ``ModelError``,
+    ``StoreError``.
+    """
     requests.refuse_same_models(models)
+    on_disk = save_to is not None or open_from is not None
+    if open_from is not None and (save_to is not None or index is not None):
+        raise UsageError("An index is saved or opened: give --save with --index, or --open alone.")
+    if on_disk and (len(models) != 1 or models[0].quantize is not None):
+        raise UsageError("An index on disk is of one model, with its vectors as they are: give one, without quantize.")
     options = runtime or RuntimeOptions()
     cache = open_cache() if options.cache else None
     located = [loading.resolve(model) for model in models]
     second = reranker_loading.load(reranker_loading.resolve(reranker), options, cache) if reranker is not None else None
-    return [
-        Searcher(
-            loading.load_system(each, options, cache),
-            corpus,
-            index=index,
-            reranker=second,
-            candidates=candidates,
-            keep=keep,
-            progress=progress,
+    found = []
+    for each in located:
+        system, saved = loading.load_system(each, options, cache), None
+        if on_disk and not isinstance(system, Encoder):
+            raise UsageError(f"{each.spec.label} gives no vectors, so there is nothing to save or to open.")
+        if save_to is not None and isinstance(system, Encoder):
+            saved = save(system, corpus, save_to, kind=index, progress=progress or Silent())
+        elif open_from is not None and isinstance(system, Encoder):
+            saved = opened(system, corpus, open_from)
+        found.append(
+            Searcher(
+                system,
+                corpus,
+                index=index,
+                reranker=second,
+                candidates=candidates,
+                keep=keep and saved is None,
+                saved=saved,
+                progress=progress,
+            )
         )
-        for each in located
-    ]
+    return found
 
 
 def parse_reranker(text: str) -> RerankerSpec:
@@ -149,10 +199,46 @@ def parse_reranker(text: str) -> RerankerSpec:
         raise ConfigError(f"reranker {text!r}: {error.problems[0]}", key=error.problems[0].path) from None
 
 
-def ranks(answers: Sequence[Answer]) -> Mapping[str, tuple[int | None, ...]]:
-    """Doc id -> its rank in each answer; None where it is not among the hits."""
-    places = [{hit.id: hit.rank for hit in answer.hits} for answer in answers]
-    return {doc: tuple(each.get(doc) for each in places) for of_one in places for doc in of_one}
+def save(encoder: Encoder, corpus: Corpus, folder: Path, *, kind: str | None, progress: Progress) -> StoredIndex:
+    """An index of the corpus in a new folder. Raises ``StoreError`` where it can't be written or is there."""
+
+    def chunks() -> Iterator[Vectors]:
+        progress.start("documents", len(corpus), "texts")
+        for start in range(0, len(corpus), CHUNK):
+            part = slice(start, start + CHUNK)
+            texts, ids = corpus.texts[part], corpus.ids[part]
+            yield encoder.encode(texts, role=Role.DOCUMENT, task=TASK, ids=ids, progress=progress).vectors
+        progress.finish()
+
+    return stored.build(
+        folder,
+        chunks(),
+        corpus.ids,
+        dim=encoder.info.dim,
+        kind=kind or EXACT,
+        similarity=encoder.info.similarity,
+        description=_description(encoder, corpus),
+    )
+
+
+def opened(encoder: Encoder, corpus: Corpus, folder: Path) -> StoredIndex:
+    """A saved index. Raises ``StoreError`` for one of another model, prompt or corpus."""
+    found = stored.open_index(folder)
+    for name, value in _description(encoder, corpus).items():
+        if found.description.get(name) != value:
+            raise StoreError(
+                f"{folder} was built with another {name} ({found.description.get(name, '')[:12]!r} instead of "
+                f"{value[:12]!r}).\nSearch it with what it was built with, or save a new one."
+            )
+    return found
+
+
+def _description(encoder: Encoder, corpus: Corpus) -> dict[str, str]:
+    return {
+        "model": encoder.spec.digest,
+        "prompt": encoder.prompt(Role.DOCUMENT, TASK),
+        "corpus": corpus.digest,
+    }
 
 
 def _keeping(system: System) -> System:

@@ -25,20 +25,19 @@ def retrieval_data(stored: Stored, *, golden: Path | None = None, data: Path | N
     ``DataError`` where the data is not there or not the same.
     """
     spec = stored.result.task
+    if stored.result.run is None:
+        raise _no_ranking(stored)
     try:
         payload = _task(spec, golden, data).load()
     except EmbevalError as error:
         if golden is not None:
             raise
         raise DataError(
-            f"The data of {stored.result.task.name!r} can't be read from where the result says: {error}\n"
+            f"The data of {spec.name!r} can't be read from where the result says: {error}\n"
             "Say where it is with --golden FOLDER."
         ) from error
     if not isinstance(payload, RetrievalData):
-        raise UsageError(
-            f"{stored.id} is a result of type {spec.type}, and only retrieval has rankings. "
-            "'embeval results list' shows what there is."
-        )
+        raise _no_ranking(stored)
     wanted = str(stored.result.signature.protocol.get("data"))
     if payload.data_hash != wanted:
         raise DataError(
@@ -47,6 +46,15 @@ def retrieval_data(stored: Stored, *, golden: Path | None = None, data: Path | N
             "Name the folder as it was with --golden, or run the evaluation again on the data as it is."
         )
     return payload
+
+
+def _no_ranking(stored: Stored) -> UsageError:
+    result = stored.result
+    why = "it failed" if result.status == "error" else f"its task is of type {result.task.type}"
+    return UsageError(
+        f"The result {stored.id} holds no ranking of a corpus: {why}. Give one of a retrieval task; "
+        "'embeval results list' shows what there is."
+    )
 
 
 def _task(spec: TaskSpec, golden: Path | None, data: Path | None) -> Task[object]:

@@ -85,6 +85,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     folder = tmp_path_factory.mktemp("project")
     (folder / "embeval.yaml").write_text(TEMPLATE, encoding="utf-8")
     (folder / "file").write_text("in the way", encoding="utf-8")
+    (folder / "golden.jsonl").write_text('{"_id": "a", "text": "restore a document"}\n', encoding="utf-8")
     words = ("run", "-m", "hashing", "-t", "demo-docs", "-t", "demo-pairs", *FEW)
     return Project(folder, embeval(*words, cwd=folder), embeval(*words, cwd=folder))
 
@@ -231,6 +232,9 @@ FINE = [
     "results list",
     "results list --results none",
     "results show demo-docs",
+    "results show demo-docs --by all",
+    "results why demo-docs",
+    "search restore --corpus golden.jsonl -m hashing",
     "cache stats",
     "cache verify",
     "cache prune --to 1GB",
@@ -251,6 +255,10 @@ WRONG = [
     ("models show ./none", 3),
     ("results show nope", 3),
     ("results show", 2),
+    ("results why nope", 3),
+    ("results why demo-pairs", 2),
+    ("search restore", 2),
+    ("search restore --corpus none", 3),
     ("cache prune", 2),
     ("cache prune --to much", 2),
     # Found by the parser, before any verb runs.
