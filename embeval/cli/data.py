@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from embeval.workflows.lint.findings import Finding, Report
+    from embeval.workflows.overlap import Overlap
 
 app = typer.Typer(
     add_completion=False,
@@ -24,6 +25,8 @@ app = typer.Typer(
 )
 
 FolderArgument = Annotated[str, typer.Argument(help="A BEIR folder: corpus.jsonl, queries.jsonl, qrels/.")]
+OVER_BOUND = 1
+"""Exit code where a share is greater than the user allows."""
 MaxShownOption = Annotated[
     int, typer.Option("--max-shown", envvar="EMBEVAL_MAX_SHOWN", help="Places listed of each kind of finding.", min=0)
 ]
@@ -114,6 +117,118 @@ def lint(
         raise typer.Exit(ExitCode.CANNOT_EVALUATE)
 
 
+@app.command()
+def overlap(
+    folder: FolderArgument,
+    training: Annotated[
+        list[str],
+        typer.Option(
+            "--training",
+            envvar="EMBEVAL_TRAINING",
+            help="A file or folder of training texts: txt, jsonl, csv, tsv, parquet, each also with .gz. Repeatable.",
+        ),
+    ],
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="EMBEVAL_TEXTS",
+            help="queries, positives, documents or all. Repeatable.  (default: queries and positives)",
+        ),
+    ] = None,
+    split: Annotated[
+        str, typer.Option(envvar="EMBEVAL_SPLIT", help="The split whose relevant documents are the positives.")
+    ] = "test",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(envvar="EMBEVAL_COLUMN", help="A column of the corpus. Repeatable.  (default: every text)"),
+    ] = None,
+    ngram: Annotated[int, typer.Option(envvar="EMBEVAL_NGRAM", help="Words in a row that are looked for.")] = 13,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            envvar="EMBEVAL_THRESHOLD",
+            help="Share of its n-grams, or Jaccard index of its shingles, from which a text is contaminated.",
+        ),
+    ] = 0.8,
+    fail_over: Annotated[
+        float | None,
+        typer.Option(
+            "--fail-over",
+            envvar="EMBEVAL_FAIL_OVER",
+            help="Exits with 1 where a greater share of the queries, positives or documents is contaminated.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = None,
+    max_shown: MaxShownOption = 20,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Tells which texts of a golden set stand in a training corpus: as they are, in pieces, or nearly.
+
+    Example: embeval data overlap my-set --training corpus/ --texts all --fail-over 0.01
+    """
+    from embeval.workflows import overlap as workflow
+
+    roles = tuple(dict.fromkeys(role for each in texts or ("queries", "positives") for role in _roles(each)))
+    options = workflow.OverlapOptions(
+        texts=roles, split=split, ngram=ngram, threshold=threshold, columns=tuple(column or ())
+    )
+    corpora = [expanded(each) for each in training]
+    found = workflow.overlap(expanded(folder), corpora, options, _state.progress())
+    if json:
+        _state.out_json(found.to_json())
+    else:
+        _show_overlap(found, max_shown)
+    if fail_over is not None and found.worst > fail_over:
+        _state.note(f"{found.worst:.2%} are contaminated, which is over the {fail_over:.2%} of --fail-over.")
+        raise typer.Exit(OVER_BOUND)
+
+
+def _roles(given: str) -> tuple[str, ...]:
+    from embeval.workflows.overlap import ROLES
+
+    if given == "all":
+        return ("queries", "documents")
+    if given not in ROLES:
+        raise UsageError(f"--texts must be {', '.join(ROLES)} or all, not {given!r}.")
+    return (given,)
+
+
+def _show_overlap(found: Overlap, max_shown: int) -> None:
+    from embeval.cli import _tables
+
+    rows = [
+        [
+            role,
+            f"{share.n:,}",
+            f"{share.contaminated:,}",
+            f"{share.share:.2%}",
+            f"{share.touched:,}",
+            f"{share.short:,}",
+        ]
+        for role, share in found.shares.items()
+    ]
+    headings = ["Texts", "Number", "Contaminated", "Share", "With some n-gram", "Too short for n-grams"]
+    spare = ("Too short for n-grams", "With some n-gram")
+    _state.out(_tables.fitting(headings, rows, _state.console(), right=headings[1:], spare=spare))
+    for hit in found.hits[:max_shown]:
+        value = "" if hit.kind == "exact" else f" {hit.value:.2f}"
+        _state.out(f"{hit.kind}{value}  {hit.text.role} {hit.text.id!r}")
+        _state.out(_indented(f"{_place(hit.text.file, hit.text.line)}  {_excerpt(hit.text.text)}"))
+        _state.out(_indented(f"{_place(hit.file, hit.line)}  {hit.excerpt}"))
+    if len(found.hits) > max_shown:
+        _state.out(f"and {len(found.hits) - max_shown} more (--max-shown, --json)")
+    _state.note(f"Compared with {found.n_texts:,} texts in {found.n_files:,} files.")
+
+
+def _excerpt(text: str) -> str:
+    from embeval.workflows.overlap import excerpt
+
+    return excerpt(text)
+
+
 def _show_findings(report: Report, max_shown: int) -> None:
     from rich.text import Text
 
@@ -156,4 +271,4 @@ def _indented(text: str, by: int = 2) -> RenderableType:
     from rich.padding import Padding
     from rich.text import Text
 
-    return Padding(Text(text, overflow="fold"), (0, 0, 0, by))
+    return Padding(Text(text, overflow="fold"), (0, 0, 0, by), expand=False)

@@ -7,31 +7,37 @@ Pairs Similarity Search, WWW 2007 (prefix filter).
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from embeval.data.lexical import words
-
 SHINGLE = 3
 """Words of a shingle."""
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+"""Thai, Lao, Burmese, Khmer, kana, Han: scripts without spaces between words. Each character counts as a word."""
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of a text in NFKC, case folded, in their order."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def normalized(text: str) -> str:
-    """The words of a text with single spaces, in NFKC, case folded; a text without words stays but for its spaces."""
-    composed = unicodedata.normalize("NFKC", text)
-    return " ".join(words(composed)) or " ".join(composed.split())
+    """The words of a text with single spaces; a text without words stays as it is but for its spaces."""
+    return " ".join(plain_words(text)) or " ".join(text.split())
 
 
-def grams(found: Sequence[str], n: int) -> list[str]:
-    """Every ``n`` words in a row, in their order; nothing for fewer words."""
-    return [" ".join(found[start : start + n]) for start in range(len(found) - n + 1)]
+def grams(words: Sequence[str], n: int) -> list[str]:
+    """Every ``n`` words in a row, in their order; none for fewer words."""
+    return [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
 
 
 def shingles(text: str, n: int = SHINGLE) -> frozenset[str]:
-    """The distinct rows of ``n`` words of the normalised text; the whole text where it has fewer, nothing for none."""
-    plain = normalized(text)
-    return frozenset(grams(plain.split(), n) or ([plain] if plain else []))
+    """The distinct ``n`` words in a row; the whole text where it has fewer, nothing for a text without words."""
+    words = plain_words(text)
+    return frozenset(grams(words, n) or ([" ".join(words)] if words else []))
 
 
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from embeval.workflows.lint.findings import LintOptions
 
@@ -45,6 +45,9 @@ class Judgment(NamedTuple):
     line: int
 
 
+R = TypeVar("R", Document, Query)
+
+
 @dataclass(frozen=True)
 class GoldSet:
     """What could be read. Rows with the id of an earlier one are among the rows, not among those by id."""
@@ -69,12 +72,12 @@ class GoldSet:
     @cached_property
     def by_doc(self) -> dict[str, Document]:
         """Doc id -> its first row."""
-        return {each.id: each for each in reversed(self.documents)}
+        return _first(self.documents)
 
     @cached_property
     def by_query(self) -> dict[str, Query]:
         """Query id -> its first row."""
-        return {each.id: each for each in reversed(self.queries)}
+        return _first(self.queries)
 
     @cached_property
     def grades(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -105,3 +108,10 @@ class GoldSet:
                 if row.grade > 0:
                     found.setdefault(row.query, set()).add(row.document)
         return {query: frozenset(documents) for query, documents in found.items()}
+
+
+def _first(rows: Iterable[R]) -> dict[str, R]:
+    found: dict[str, R] = {}
+    for row in rows:
+        found.setdefault(row.id, row)
+    return found

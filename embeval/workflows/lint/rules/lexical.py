@@ -10,6 +10,7 @@ from embeval.core.protocols import Ranker
 from embeval.core.specs import ModelSpec
 from embeval.data.language import language_of
 from embeval.data.lexical import overlap
+from embeval.data.near_duplicates import UNSPACED
 from embeval.encoders import loading
 from embeval.workflows.lint.findings import Check, Finding, Severity
 from embeval.workflows.lint.gold import GoldSet, Judgment
@@ -17,9 +18,8 @@ from embeval.workflows.lint.gold import GoldSet, Judgment
 DEPTH = 1_000
 """Rank in BM25 down to which a document counts as found."""
 BM25 = ModelSpec(name="bm25", backend="bm25")
-UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-"""Thai, Lao, Burmese, Khmer, kana, Han: scripts without spaces between words, where words can't be compared."""
-
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+"""Scripts in which words can't be told apart, nor compared."""
 MIXED_UP = 0.2
 """Share of strange ones from which it is rather the ids than the texts. In published sets it is below 0.1."""
 
@@ -58,7 +58,7 @@ def _rule(gold: GoldSet) -> Iterator[Finding]:
 
 def _nothing_shared(gold: GoldSet, row: Judgment) -> bool:
     query, document = gold.by_query[row.query].text, gold.by_doc[row.document].text
-    if not query or not document or UNSPACED.search(query) or overlap(query, document):
+    if not query or not document or _UNSPACED.search(query) or overlap(query, document):
         return False
     languages = {language_of(query), language_of(document)} - {""}
     return len(languages) < 2  # across languages no words are shared
