@@ -198,6 +198,7 @@ def _roles(given: str) -> tuple[str, ...]:
 
 def _show_overlap(found: Overlap, max_shown: int) -> None:
     from embeval.cli import _tables
+    from embeval.core.words import plural
 
     rows = [
         [
@@ -220,7 +221,7 @@ def _show_overlap(found: Overlap, max_shown: int) -> None:
         _state.out(_indented(f"{_place(hit.file, hit.line)}  {hit.excerpt}"))
     if len(found.hits) > max_shown:
         _state.out(f"and {len(found.hits) - max_shown} more (--max-shown, --json)")
-    _state.note(f"Compared with {found.n_texts:,} texts in {found.n_files:,} files.")
+    _state.note(f"Compared with {plural(found.n_texts, 'text')} in {plural(found.n_files, 'file')}.")
 
 
 def _excerpt(text: str) -> str:
@@ -243,7 +244,7 @@ def _show_findings(report: Report, max_shown: int) -> None:
             _state.out(_indented(f"{_place(each.file, each.line)}  {each.message}", 4))
         if 0 < max_shown < len(found):
             _state.out(_indented(f"and {len(found) - max_shown} more (--max-shown, --json)", 4))
-        _state.out(_indented(f"→ {found[0].check.advice}"))
+        _state.out(_advice(found[0].check.advice))
         _state.out("")
     for split, values in report.ceilings.items():
         if lines := [
@@ -265,6 +266,16 @@ def _counted(report: Report, severity: str) -> str:
 
 def _place(file: str, line: int | None) -> str:
     return file if line is None else f"{file}:{line}"
+
+
+def _advice(text: str) -> RenderableType:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 1, 0, 0))
+    made.add_row("→", Text(text))
+    return Padding(made, (0, 0, 0, 2), expand=False)
 
 
 def _indented(text: str, by: int = 2) -> RenderableType:

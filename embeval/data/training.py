@@ -44,6 +44,8 @@ def texts_of(path: Path, columns: Sequence[str] = ()) -> Iterator[TrainingText]:
 
     Raises ``DataError`` for what can't be read.
     """
+    if not _known(path) and path.is_file():
+        raise DataError(f"{path}: unknown kind of file. Use {', '.join(ENDINGS)}, each also with .gz.")
     if path.name.lower().removesuffix(".gz").endswith(".txt"):
         yield from _lines(path)
         return

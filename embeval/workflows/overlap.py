@@ -263,7 +263,7 @@ class _Near:
 
 def bands(threshold: float) -> tuple[int, int]:
     """(bands, rows of each): the widest that miss a pair at the threshold with a probability of ``MISSED`` at most."""
-    for rows in range(PERMUTATIONS, 1, -1):
+    for rows in range(PERMUTATIONS // 2, 1, -1):  # datasketch needs two bands
         if (1 - threshold**rows) ** (PERMUTATIONS // rows) <= MISSED:
             return PERMUTATIONS // rows, rows
     return PERMUTATIONS, 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -39,9 +40,12 @@ GRADE = Check(
     f"Give whole numbers up to {MAX_GRADE}; above 0 is relevant.",
 )
 MARKS = Check(
-    "byte-order-mark", Severity.NOTE, "A file starts with a byte-order mark, which other tools take for text.", "--fix"
+    "byte-order-mark",
+    Severity.NOTE,
+    "A file starts with a byte-order mark, which other tools take for text.",
+    "--fix removes it.",
 )
-LINE_ENDS = Check("line-ends", Severity.NOTE, "A file has the line ends of Windows.", "--fix")
+LINE_ENDS = Check("line-ends", Severity.NOTE, "A file has the line ends of Windows.", "--fix replaces them.")
 
 BAD_BYTES = re.compile("[\udc80-\udcff]")
 BOM = b"\xef\xbb\xbf"
@@ -236,7 +240,9 @@ class _Reader:
             try:
                 values = strict_json.loads(line)
             except ValueError as error:
-                self._broken(name, number, f"not valid JSON ({str(error).splitlines()[0]:.120}).")
+                place = f" at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else ""
+                what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+                self._broken(name, number, f"not valid JSON ({what:.120}{place}).")
                 continue
             if isinstance(values, dict):
                 yield files.Row(number, values)

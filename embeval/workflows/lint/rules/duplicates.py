@@ -46,7 +46,8 @@ def _rule(gold: GoldSet) -> Iterator[Finding]:
         for split, query in sorted({each for name in names for each in queries_of.get(name, ())}):
             grades = gold.grades[split][query]
             judged = {name: grades[name] for name in names if name in grades}
-            lacking = [name for name in names if name not in grades]
+            excluded = gold.by_query[query].excluded if query in gold.by_query else ()
+            lacking = [name for name in names if name not in grades and name not in excluded]
             if len(set(judged.values())) > 1:
                 text = f"query {query!r}: " + ", ".join(f"{name!r} {grade}" for name, grade in judged.items()) + "."
                 yield GRADES.at(text, file=gold.qrels_files[split], ids=[query, *judged])

@@ -65,12 +65,13 @@ def _rule(gold: GoldSet) -> Iterator[Finding]:
             if known is None or max(grades.values()) > 0 or not known.answerable:
                 continue
             yield NO_POSITIVE.at(f"query {query!r}.", file=file, line=lines[query], ids=[query])
+    all_known = all(gold.splits.values())
     judged = {row.query for rows in gold.splits.values() for row in rows} | gold.judged_elsewhere
     for known in gold.by_query.values():
         if not known.answerable and (documents := sorted(gold.relevant.get(known.id, ()))):
             text = f"query {known.id!r}: {', '.join(map(repr, documents[:3]))}."
             yield ANSWERABLE.at(text, file=gold.queries_file, line=known.line, ids=[known.id, *documents])
-        if known.answerable and known.id not in judged:
+        if all_known and known.answerable and known.id not in judged:
             yield UNJUDGED.at(f"query {known.id!r}.", file=gold.queries_file, line=known.line, ids=[known.id])
 
 

@@ -33,7 +33,7 @@ def _rule(gold: GoldSet) -> Iterator[Finding]:
         common = _common(found)
         if len(common) > 1:
             shares = ", ".join(f"{name} {found[name] / found.total():.0%}" for name in common)
-            yield MIX.at(f"{shares}, of {plural(found.total(), 'text')} looked at.", file=file)
+            yield MIX.at(f"{shares}, of {plural(found.total(), 'clear text')} looked at.", file=file)
     for language in _common(queries):
         if documents and language not in documents:
             text = (
@@ -44,7 +44,8 @@ def _rule(gold: GoldSet) -> Iterator[Finding]:
 
 def _common(found: Counter[str]) -> list[str]:
     """Languages that are more than a wrong guess or two, the most frequent first."""
-    return [name for name, n in found.most_common() if n >= max(2, COMMON * found.total())]
+    by_frequency = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return [name for name, n in by_frequency if n >= max(2, COMMON * found.total())]
 
 
 def _languages(texts: Sequence[str]) -> Counter[str]:

@@ -43,7 +43,7 @@ def _rule(gold: GoldSet) -> Iterator[Finding]:
         (gold.queries_file, "queries", *_queries(encoder, gold)),
     ):
         if n:
-            text = f"{n} of {of} {role} are longer than the {limit} tokens of {gold.options.model.label}."
+            text = f"{n} of {of} {role} are longer than the {limit} tokens of {gold.options.model.name}."
             yield TRUNCATED.at(text, file=file)
     concerned = {row.document for _, row in gold.positives} & cut
     seen = _seen(encoder, {doc: texts[doc] for doc in sorted(concerned)})
