@@ -137,9 +137,7 @@ def overlap(
 ) -> Overlap:
     """Holds an evaluation against training corpora. Raises ``DataError`` for what can't be read."""
     if options.ngram < FEWEST_WORDS:
-        raise UsageError(
-            f"An n-gram needs {FEWEST_WORDS} words at least, not {options.ngram}: shorter ones are common."
-        )
+        raise UsageError(f"An n-gram needs at least {FEWEST_WORDS} words, not {options.ngram}; short ones are common.")
     if not 0.5 <= options.threshold <= 1:
         raise UsageError(f"The threshold must be from 0.5 to 1, not {options.threshold:g}.")
     watch, files = progress or Silent(), training.corpus_files(corpora)
