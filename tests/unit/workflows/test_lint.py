@@ -35,9 +35,16 @@ def brief(finding: Finding) -> tuple[str, str, str, int | None, tuple[str, ...]]
     return finding.check.code, finding.severity.value, finding.file, finding.line, finding.ids
 
 
-def document(golden: Golden, **values: Any) -> None:
+def document(golden: Golden, **values: Any) -> Golden:
     """One more document, in line 5."""
     golden.corpus.append({"title": "", **values})
+    return golden
+
+
+def judgment(golden: Golden, line: str) -> Golden:
+    """One more judgment, in line 6."""
+    golden.qrels.append(line)
+    return golden
 
 
 def query(golden: Golden, *documents: str, **values: Any) -> None:
@@ -170,7 +177,7 @@ CASES: dict[str, tuple[Fault, list[tuple[Any, ...]]]] = {
     "same text, judged apart": (
         lambda it: (
             document(it, _id="d5", title="Backup", text="The backup runs every night at half past one."),
-            it.qrels.append("q1\td5\t2"),
+            judgment(it, "q1\td5\t2"),
         ),
         [
             ("same-text-other-grade", "warning", QRELS, None, ("q1", "d1", "d5")),
@@ -201,7 +208,7 @@ CASES: dict[str, tuple[Fault, list[tuple[Any, ...]]]] = {
         [("empty-document", "warning", CORPUS, 5, ("d5",))],
     ),
     "an empty relevant document": (
-        lambda it: (document(it, _id="d5", text=""), it.qrels.append("q1\td5\t1")),
+        lambda it: (document(it, _id="d5", text=""), judgment(it, "q1\td5\t1")),
         [
             ("empty-document", "warning", CORPUS, 5, ("d5",)),
             ("empty-positive", "warning", QRELS, 6, ("q1", "d5")),
