@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "leaderboard": "Shows stored results as a table of models by tasks.",
     "tasks": "Lists task types and the catalogue, or shows one task.",
     "models": "Shows what a model is, or checks that it behaves.",
+    "data": "Makes golden sets from what you have, checks them, and splits them.",
     "export": "Writes a model as ONNX graphs, each compared with the model itself.",
     "results": "Lists stored results, shows one, or clears what is left over.",
     "search": "Asks a corpus one query with one model or several, and shows the hits.",
