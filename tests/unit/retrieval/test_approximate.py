@@ -34,11 +34,10 @@ def test_lists_by_hand() -> None:
 
 
 def test_codes_by_hand() -> None:
-    """At least 4 dimensions behind a code; primes have one code; a number that doesn't divide is refused with near
-    ones that do."""
+    """At least 4 dimensions behind a code, so primes have one; what doesn't divide is refused, with some that do."""
     assert [codes(dim, None) for dim in (384, 768, 1024, 16, 10, 6, 7, 1)] == [96, 192, 256, 4, 2, 1, 1, 1]
     assert codes(384, 48) == 48
-    with pytest.raises(ConfigError, match="m: 50 does not divide the 384 dimensions .* Near it do: 32, 48, 64"):
+    with pytest.raises(ConfigError, match=r"m: 50 does not divide the 384 dimensions .* Near it do: 32, 48, 64"):
         codes(384, 50)
 
 

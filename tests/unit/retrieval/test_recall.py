@@ -8,7 +8,7 @@ import pytest
 from embeval.retrieval.recall import ann_recall
 
 
-def _rows(*rows: list[float]) -> np.ndarray:
+def _rows(*rows: list[int]) -> np.ndarray:
     return np.array(rows)
 
 

@@ -44,21 +44,23 @@ def test_an_error_on_the_way_leaves_nothing_and_the_old_file_as_it_was(tmp_path:
     path = tmp_path / "v.npy"
     good, bad = np.ones((2, 3), dtype=np.float32), np.full((1, 3), np.nan, dtype=np.float32)
     for there in (False, True):
-        with (
-            pytest.raises(InvalidEmbeddingsError, match="The vectors to store gave NaN"),
-            VectorsWriter(path, 3) as writer,
-        ):
-            writer.append(good * 5)
-            writer.append(bad)
+        with pytest.raises(InvalidEmbeddingsError, match="The vectors to store gave NaN"):
+            _write(path, good * 5, bad)
         assert [each.name for each in tmp_path.iterdir()] == (["v.npy"] if there else [])
-        with VectorsWriter(path, 3) as writer:
-            writer.append(good)
+        _write(path, good)
     assert np.array_equal(open_vectors(path), good)
+
+
+def _write(path: Path, *chunks: np.ndarray) -> None:
+    with VectorsWriter(path, 3) as writer:
+        for chunk in chunks:
+            writer.append(chunk)
 
 
 def test_vectors_of_another_form_are_refused(tmp_path: Path) -> None:
     """Other dimensions, other numbers."""
     with VectorsWriter(tmp_path / "v.npy", 3) as writer:
+        wrong: np.ndarray
         for wrong in (np.ones((2, 4), np.float32), np.ones((2, 3)), np.ones(3, np.float32)):
             with pytest.raises(ValueError, match=r"vectors must be float32 \[n, 3\]"):
                 writer.append(wrong)
