@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def _write(path: Path, *chunks: np.ndarray) -> None:
 def test_vectors_of_another_form_are_refused(tmp_path: Path) -> None:
     """Other dimensions, other numbers."""
     with VectorsWriter(tmp_path / "v.npy", 3) as writer:
-        wrong: np.ndarray
+        wrong: Any
         for wrong in (np.ones((2, 4), np.float32), np.ones((2, 3)), np.ones(3, np.float32)):
             with pytest.raises(ValueError, match=r"vectors must be float32 \[n, 3\]"):
                 writer.append(wrong)
