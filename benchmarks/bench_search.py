@@ -1,9 +1,12 @@
 """How fast is exact search beside torch and mteb, and what do the approximate indexes find and take?
 
+``exact``:
+
 - 1,000,000 x 384 vectors on disk, 1,000 queries, 100 hits: beside torch's matmul and topk in chunks of 50,000.
 - 100,000 of them: beside mteb's search with its encoder stubbed, which takes too long for the million.
-- 100,000 x 384 clustered vectors (``approximate``; the two above are ``exact``): recall, latency, size and build time of each approximate kind. HNSW is built by one
-  thread, which at a million would take half an hour.
+
+``approximate``: 100,000 x 384 clustered vectors: recall, latency, size and build time of each approximate kind. HNSW is
+built by one thread, which at a million would take half an hour.
 """
 
 from __future__ import annotations
