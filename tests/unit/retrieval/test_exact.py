@@ -25,7 +25,7 @@ def _found(index: str, docs: np.ndarray, queries: np.ndarray, similarity: Simila
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
-@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e18, 3e18])
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e18, 1e20])
 def test_lengths_whose_squares_leave_float32(similarity: SimilarityName, scale: float) -> None:
     """Documents so short or long that their squares are 0 or Inf in float32 are still ranked by float64."""
     docs = (RNG.normal(size=(300, 8)) * scale).astype(np.float32)
