@@ -82,11 +82,12 @@ def search_corpus(
         vectors = open_vectors(path)
         began = time.perf_counter()
         index = build(vectors, kind=kind, similarity=similarity, options=options or {}, progress=progress)
+        built, n_bytes = time.perf_counter(), index.n_bytes()
+        moved = time.perf_counter()
         index.to_device(device)
-        ready = time.perf_counter()
         found = search(index, vectors, queries, k=k, similarity=similarity, tie_keys=tie_keys)
         done = time.perf_counter()
-        return found, IndexFacts(index.n_bytes(), ready - began, done - ready, index.settled)
+        return found, IndexFacts(n_bytes, built - began, done - moved, index.settled)
 
 
 def check(kind: str, similarity: SimilarityName, dim: int, options: Mapping[str, strict_json.Json]) -> None:

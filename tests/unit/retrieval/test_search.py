@@ -7,7 +7,7 @@ import pytest
 
 from embeval.core.ir import TieRule, tie_keys
 from embeval.core.similarity import SIMILARITIES
-from embeval.errors import UnknownNameError
+from embeval.errors import InvalidEmbeddingsError, UnknownNameError
 from embeval.retrieval.search import TopK
 
 RNG = np.random.default_rng(3)
@@ -19,7 +19,7 @@ def test_scores_hang_on_nothing_but_the_two_vectors() -> None:
     queries = RNG.normal(size=(4, 96)).astype(np.float32)
     keys = tie_keys([f"{number:03}" for number in range(500)], TieRule.DOC_ID_DESC)
     found = []
-    for index, chunk in (("flat", 500), ("flat", 7), ("brute", 64)):
+    for index, chunk in (("flat", 500), ("flat", 7), ("brute", 64), ("exact", 500), ("exact", 3)):
         top = TopK(queries, k=50, similarity="cosine", tie_keys=keys, index=index)
         for start in range(0, 500, chunk):
             top.add(docs[start : start + chunk])
@@ -46,7 +46,8 @@ def test_a_constant_model_is_ordered_by_the_tie_rule_alone(similarity: str) -> N
         assert [ids[place] for place in row] == ["0999", "0998", "0997", "0996", "0995"]
 
 
-def test_few_candidates_are_scored_twice_once_the_list_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("index", ["exact", "flat"])
+def test_few_candidates_are_scored_twice_once_the_list_is_good(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Later chunks rescore only what can still enter: far less than all that the index hands over."""
     scored = 0
     original = SIMILARITIES["dot"]
@@ -59,7 +60,7 @@ def test_few_candidates_are_scored_twice_once_the_list_is_good(monkeypatch: pyte
     monkeypatch.setitem(SIMILARITIES, "dot", counting)
     docs = RNG.normal(size=(20_000, 16)).astype(np.float32)
     queries = RNG.normal(size=(10, 16)).astype(np.float32)
-    top = TopK(queries, k=10, similarity="dot", tie_keys=np.arange(20_000))
+    top = TopK(queries, k=10, similarity="dot", tie_keys=np.arange(20_000), index=index)
     for start in range(0, 20_000, 1000):
         top.add(docs[start : start + 1000])
     assert scored < 10 * 42 * 20 / 3
@@ -70,5 +71,11 @@ def test_what_is_asked_for_must_make_sense() -> None:
     queries = np.ones((1, 2), dtype=np.float32)
     with pytest.raises(ValueError, match="k must be at least 1"):
         TopK(queries, k=0, similarity="dot", tie_keys=np.arange(1))
+    with pytest.raises(ValueError, match="tie_keys must hold every number from 0 once"):
+        TopK(queries, k=1, similarity="dot", tie_keys=np.array([0, 0]))
+    with pytest.raises(ValueError, match="hnsw may miss neighbours"):
+        TopK(queries, k=1, similarity="dot", tie_keys=np.arange(1), index="hnsw")
+    with pytest.raises(InvalidEmbeddingsError, match="The queries gave NaN"):
+        TopK(queries * np.float32(np.nan), k=1, similarity="dot", tie_keys=np.arange(1))
     with pytest.raises(UnknownNameError, match="Did you mean 'flat'"):
         TopK(queries, k=1, similarity="dot", tie_keys=np.arange(1), index="flt")
