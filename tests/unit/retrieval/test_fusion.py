@@ -1,10 +1,9 @@
-"""Fusion by its closed forms, and beside ranx 0.3.21."""
+"""Fusion by its closed forms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pytest
 
 from embeval.core.ir import Run, TieRule
@@ -94,34 +93,3 @@ def test_duplicates_are_counted_on() -> None:
 def test_depth_of_parts() -> None:
     """1000, or more where more are wanted."""
     assert (part_depth(10), part_depth(1000), part_depth(1001)) == (1000, 1000, 1001)
-
-
-def test_equal_to_ranx() -> None:
-    """Random rankings without ties: ranx' rrf and weighted sum of min-max scores, to float32.
-
-    Each has at least two hits, since ranx scales a single one to 0.
-    """
-    ranx = pytest.importorskip("ranx")
-    rng = np.random.default_rng(1)
-
-    def random_run() -> dict[str, dict[str, float]]:
-        return {
-            f"q{query}": {
-                f"d{doc}": float(score)
-                for doc, score in zip(
-                    rng.permutation(40)[: rng.integers(2, 30)], rng.permutation(100) / 7, strict=False
-                )
-            }
-            for query in range(8)
-        }
-
-    one, other = random_run(), random_run()
-    runs = [ranx.Run(one), ranx.Run(other)]
-    expected = {
-        "rrf": ranx.fuse(runs, norm=None, method="rrf", params={"k": 60}),
-        "weighted": ranx.fuse(runs, norm="min-max", method="wsum", params={"weights": (0.3, 0.7)}),
-    }
-    for method, theirs in expected.items():
-        weights = (0.3, 0.7) if method == "weighted" else ()
-        for query, hits in fused(one, other, method=method, weights=weights).items():
-            assert dict(hits) == pytest.approx(dict(theirs.run[query]), rel=1e-6, abs=1e-7)

@@ -516,3 +516,21 @@ def test_the_schema_knows_what_tasks_may_say() -> None:
         "sts": {*requests.TASK_KEYS, "columns"},
     }
     assert [entry["additionalProperties"] for entry in entries] == [False, False]
+
+
+def test_paths_of_run_files_and_of_parts_start_at_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run, and of each part of a hybrid; names that are no paths stay."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.trec").write_text("q Q0 d 1 1 x\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    text = "models: ['ranking:runs/a.trec', 'hybrid:demo+bm25 + ranking:runs/a.trec+./m', bm25]\ntasks: []\n"
+    run = f"{tmp_path}/runs/a.trec"
+    assert [model.name for model in load(tmp_path, text).models] == [
+        run,
+        f"demo+bm25+ranking:{run}+{tmp_path}/m",
+        "bm25",
+    ]
+    (tmp_path / "elsewhere" / "b.trec").write_text("q Q0 d 1 1 x\n")
+    with pytest.raises(ConfigError, match=r"line 1: models\[0\]: 'b.trec' is a file of the current directory"):
+        load(tmp_path, "models: ['hybrid:bm25+ranking:b.trec']\ntasks: []\n")

@@ -351,3 +351,15 @@ def test_two_tasks_of_one_name_are_refused(root: Path) -> None:
     assert message.startswith("Two tasks are called 'pairs' (pairs.jsonl and odd.jsonl).")
     assert ",name=" in message
     requests.refuse_same_names([parse("sts:pairs.jsonl", root), parse("sts:pairs.jsonl,split=dev", root)])
+
+
+def test_systems_that_rank() -> None:
+    """``bm25`` alone is one, a run file and a hybrid are by their backend, with options of the parts."""
+    assert requests.parse_model("bm25") == ModelSpec(name="bm25", backend="bm25")
+    assert requests.parse_model("bm25,k1=0.9,b=0.4") == ModelSpec(
+        name="bm25", backend="bm25", args={"k1": 0.9, "b": 0.4}
+    )
+    assert requests.parse_model("ranking:runs/splade.trec") == ModelSpec(name="runs/splade.trec", backend="ranking")
+    hybrid = requests.parse_model("hybrid:demo+bm25,method=weighted,weights=0.7,0.3,language=german")
+    args = {"method": "weighted", "weights": "0.7,0.3", "language": "german"}
+    assert hybrid == ModelSpec(name="demo+bm25", backend="hybrid", args=args)
