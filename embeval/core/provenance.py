@@ -24,6 +24,8 @@ PACKAGES = (
     "tokenizers",
     "sentence-transformers",
     "faiss-cpu",
+    "bm25s",
+    "PyStemmer",
     "pyarrow",
 )
 """Packages whose version can move a number."""

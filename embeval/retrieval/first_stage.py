@@ -144,8 +144,11 @@ def rank_corpus(
 
 
 def _fused(hybrid: Hybrid, corpus: Texts, queries: Texts, search: Search, progress: Progress) -> FirstStage:
-    of_part = replace(search, depth=part_depth(search.depth), keep_in=None)
-    parts = [rank_corpus(part, corpus, queries, of_part, progress) for part in hybrid.parts]
+    parts = []
+    for number, part in enumerate(hybrid.parts):
+        keep_in = None if search.keep_in is None else search.keep_in / str(number)
+        of_part = replace(search, depth=part_depth(search.depth), keep_in=keep_in)
+        parts.append(rank_corpus(part, corpus, queries, of_part, progress))
     began = time.perf_counter()
     run = fuse(
         [part.run for part in parts],

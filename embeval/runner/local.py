@@ -16,7 +16,7 @@ from typing import Any, Literal
 from embeval.core import provenance, strict_json
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
-from embeval.core.protocols import Equippable, Metric, Remeasurable, System, Task
+from embeval.core.protocols import Equippable, Hybrid, Metric, Remeasurable, System, Task
 from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
@@ -197,7 +197,7 @@ class _Worker:
         )
         evidence = assemble.Evidence(
             model=encoder.spec,
-            task=_portable(task.spec),
+            task=portable(task.spec),
             protocol=protocol,
             metrics=metrics,
             records=collected.records,
@@ -232,7 +232,7 @@ class _Worker:
         """Leaves a note of a failure beside the results, where the model is known well enough to have a place."""
         if not isinstance(self._located, Located):
             return
-        spec = _portable(task.spec)
+        spec = portable(task.spec)
         model = self._located.spec
         self._store.put(
             Result(
@@ -365,7 +365,7 @@ class _Worker:
         """What a stored result was made from, under the metrics that are wanted now."""
         return assemble.Evidence(
             model=old.model,
-            task=_portable(task.spec),
+            task=portable(task.spec),
             protocol={key: value for key, value in old.signature.protocol.items() if key != "subset"},
             metrics=metrics,
             records=records,
@@ -392,7 +392,7 @@ def _labels(task: Task[Any], payload: Any) -> str | None:
     return task.labels(payload) if isinstance(task, Remeasurable) else None
 
 
-def _portable(spec: TaskSpec) -> TaskSpec:
+def portable(spec: TaskSpec) -> TaskSpec:
     """The spec without a path of this machine: the data is named by its hash, the path is only a hint."""
     path = spec.dataset.path
     if path.startswith(("/", "~")):
@@ -401,6 +401,8 @@ def _portable(spec: TaskSpec) -> TaskSpec:
 
 
 def _late_load_s(encoder: System) -> float:
+    if isinstance(encoder, Hybrid):
+        return sum(map(_late_load_s, encoder.parts))
     return encoder.late_load_s if isinstance(encoder, BatchedEncoder) else 0.0
 
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embeval import metrics
 from embeval.core import provenance
 from embeval.core.embeddings import Vectors
-from embeval.core.ir import tie_keys
-from embeval.core.protocols import Encoder, Reranker
+from embeval.core.ir import NOTHING, Run, tie_keys
+from embeval.core.protocols import Encoder, Hybrid, PairScores, Ranker, System
 from embeval.core.specs import Role
 from embeval.metrics import cost, latency
 from embeval.rerankers import loading as rerankers
 from embeval.retrieval import approximate
 from embeval.retrieval import latency as clock
 from embeval.retrieval.first_stage import FirstStage, Kept, Search, Texts
+from embeval.retrieval.fusion import fuse
 from embeval.retrieval.kinds import INDEXES, ExactType, Neighbours
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 SHOWN = 100
 """Hits that a timed search fetches at most, as a system in production would."""
 MIB = 1 << 20
+FROM_A_FILE = "ranking"
+"""The backend that only knows what a file says."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +54,26 @@ def names(*, with_reranker: bool) -> list[str]:
 
 
 def measure(task: RetrievalTask, first: FirstStage, corpus: Texts, queries: Texts, search: Search) -> Timed:
-    """Latencies of the first ``options.latency`` queries, each alone, on a model that was loaded for this.
+    """Latencies of the first ``options.latency`` queries, each alone, on a system that was loaded for this.
 
-    All columns are NaN, with a remark, for a system that is not one encoder.
+    A system that only knows rankings of given queries has no latency: all columns are empty, with a remark.
     """
     chosen = Texts(queries.ids[: task.options.latency], queries.texts[: task.options.latency])
-    wanted = names(with_reranker=task.options.rerank is not None)
-    if len(first.encoded) != 1 or first.encoded[0].kept is None:
-        empty = {column: dict[str, float]() for name in wanted for column in _columns_of(name)}
-        return Timed(empty, ("Latency was not measured: it is for systems that are one encoder.",))
-    encoded, kept = first.encoded[0], first.encoded[0].kept
-    encoder = task.fresh()
-    assert isinstance(encoder, Encoder)
-    depth = min(search.fetched, SHOWN, len(corpus))
-    look_up = _searcher(encoder, kept, corpus, search, depth)
+    system = task.fresh()
+    if not _answers(system):
+        wanted = names(with_reranker=task.options.rerank is not None)
+        empty = {column: dict[str, float]() for name in wanted for column in metrics.get(name).columns}
+        return Timed(empty, ("Latency was not measured: rankings from a file take no time.",))
+    parts = _parts(system, first, corpus, search)
 
-    def encode(texts: Sequence[str]) -> tuple[Sequence[str], Vectors]:
-        return texts, encoder.encode(texts, role=Role.QUERY, task=search.task).vectors
+    def encode(texts: Sequence[str]) -> _Asked:
+        return _Asked(texts, [part.encode(texts) for part in parts])
 
-    stages: list[clock.Stage] = [
-        ("encode", lambda text: encode([text])),
-        ("search", lambda given: (given[0], look_up(given[1]))),
-    ]
+    def look_up(asked: _Asked) -> _Asked:
+        runs = [part.search(asked.texts, vectors) for part, vectors in zip(parts, asked.vectors, strict=True)]
+        return replace(asked, run=_whole(system, runs, search))
+
+    stages: list[clock.Stage] = [("encode", lambda text: encode([text])), ("search", look_up)]
     if task.options.rerank is not None:
         stages.append(("rerank", _rescorer(task, corpus)))
     found = clock.measure(stages, chosen.texts)
@@ -83,55 +85,135 @@ def measure(task: RetrievalTask, first: FirstStage, corpus: Texts, queries: Text
         return given
 
     n = len(chosen)
-    tokens = encoded.queries.tokens_kept
-    per_query = None if tokens is None else tokens / max(encoded.queries.n_texts, 1)
+    kept = [each.kept.n_bytes for each in first.encoded if each.kept is not None]
     columns = {
         **found.columns(),
         "queries_per_s": cost.once(clock.throughput(all_at_once, chosen.texts), n),
-        "index_mib": cost.once(kept.n_bytes / MIB, n),
+        "index_mib": cost.once(sum(kept) / MIB if kept else None, n),
         "peak_rss_mib": cost.once(provenance.peak_rss_mib(), n),
-        "usd_per_million_queries": cost.once(cost.usd_per_million_queries(encoder.info, per_query), n),
+        "usd_per_million_queries": cost.once(_usd(first), n),
     }
     return Timed({name: dict(zip(chosen.ids, column.tolist(), strict=True)) for name, column in columns.items()})
 
 
-def _columns_of(metric: str) -> tuple[str, ...]:
-    from embeval import metrics
+@dataclass(frozen=True)
+class _Asked:
+    """Queries on their way through the stages."""
 
-    return metrics.get(metric).columns
+    texts: Sequence[str]
+    vectors: Sequence[Vectors | None]
+    """Of each part, where it has vectors."""
+    run: Run | None = None
 
 
-def _searcher(encoder: Encoder, kept: Kept, corpus: Texts, search: Search, depth: int) -> Any:
+@dataclass(frozen=True)
+class _Part:
+    """One system, or one part of a hybrid, ready to answer."""
+
+    encode: Callable[[Sequence[str]], Vectors | None]
+    search: Callable[[Sequence[str], Vectors | None], Run]
+
+
+def _answers(system: System) -> bool:
+    parts = system.parts if isinstance(system, Hybrid) else (system,)
+    return all(part.spec.backend != FROM_A_FILE for part in parts)
+
+
+def _parts(system: System, first: FirstStage, corpus: Texts, search: Search) -> list[_Part]:
+    """Every part with its index; encoders of a hybrid come in the order of ``first.encoded``."""
+    kept = iter(each.kept for each in first.encoded)
+    depth = min(search.fetched, SHOWN, len(corpus))
+    parts = []
+    for part in system.parts if isinstance(system, Hybrid) else (system,):
+        if isinstance(part, Encoder):
+            of_part = next(kept)
+            assert of_part is not None
+            parts.append(_by_vectors(part, of_part, corpus, search, depth))
+        else:
+            assert isinstance(part, Ranker)
+            parts.append(_by_rank(part, corpus, search, depth))
+    return parts
+
+
+def _by_vectors(encoder: Encoder, kept: Kept, corpus: Texts, search: Search, depth: int) -> _Part:
+    def encode(texts: Sequence[str]) -> Vectors:
+        return encoder.encode(texts, role=Role.QUERY, task=search.task).vectors
+
+    def look_up(texts: Sequence[str], vectors: Vectors | None) -> Run:
+        assert vectors is not None
+        found = nearest(vectors)
+        return Run(_numbers(texts), corpus.ids, found.positions.astype(np.int32), found.scores, search.ties)
+
+    nearest = _nearest(encoder, kept, corpus, search, depth)
+    return _Part(encode, look_up)
+
+
+def _nearest(
+    encoder: Encoder, kept: Kept, corpus: Texts, search: Search, depth: int
+) -> Callable[[Vectors], Neighbours]:
     """Vectors float32 [n, d] to their neighbours, on an index that is ready."""
+    similarity = encoder.info.similarity
     if kept.index is not None:
         index, keys = kept.index, tie_keys(corpus.ids, search.ties)
-        similarity = encoder.info.similarity
-
-        def approximately(vectors: Vectors) -> Neighbours:
-            return approximate.search(index, kept.vectors, vectors, k=depth, similarity=similarity, tie_keys=keys)
-
-        return approximately
+        return lambda vectors: approximate.search(
+            index, kept.vectors, vectors, k=depth, similarity=similarity, tie_keys=keys
+        )
     kind = INDEXES.get(search.index)
     assert isinstance(kind, ExactType)
-    whole = kind.create(encoder.info.dim, encoder.info.similarity)
+    whole = kind.create(encoder.info.dim, similarity)
     whole.add(np.asarray(kept.vectors))
-    return lambda vectors: whole.search(vectors, depth)
+
+    def exactly(vectors: Vectors) -> Neighbours:
+        hits = whole.search(vectors, depth)
+        return Neighbours(hits.scores, hits.positions)
+
+    return exactly
 
 
-def _rescorer(task: RetrievalTask, corpus: Texts) -> Any:
-    """Queries with their neighbours to scores of the pairs, by a reranker that was loaded for this."""
+def _by_rank(ranker: Ranker, corpus: Texts, search: Search, depth: int) -> _Part:
+    def look_up(texts: Sequence[str], vectors: Vectors | None) -> Run:
+        return ranker.rank(corpus.ids, corpus.texts, _numbers(texts), texts, depth=depth, ties=search.ties)
+
+    look_up(("",), None)  # indexes the corpus
+    return _Part(lambda texts: None, look_up)
+
+
+def _whole(system: System, runs: Sequence[Run], search: Search) -> Run:
+    if not isinstance(system, Hybrid):
+        return runs[0]
+    return fuse(runs, method=system.method, weights=system.weights, rrf_k=system.rrf_k, depth=SHOWN, ties=search.ties)
+
+
+def _numbers(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(len(texts)))
+
+
+def _usd(first: FirstStage) -> float | None:
+    """What a million queries cost at endpoints; None where no price is known."""
+    prices = []
+    for each in first.encoded:
+        tokens = each.queries.tokens_kept
+        per_query = None if tokens is None else tokens / max(each.queries.n_texts, 1)
+        prices.append(cost.usd_per_million_queries(each.encoder.info, per_query))
+    known = [price for price in prices if price is not None]
+    return sum(known) if known else None
+
+
+def _rescorer(task: RetrievalTask, corpus: Texts) -> Callable[[_Asked], PairScores]:
+    """Queries with their candidates to scores of the pairs, by a reranker that was loaded for this."""
     located, options = task.reranker, task.second_stage
     assert located is not None
     assert options is not None
-    reranker: Reranker = rerankers.load(located, task.runtime)
+    reranker = rerankers.load(located, task.runtime)
+    text_of = dict(zip(corpus.ids, corpus.texts, strict=True))
 
-    def rescore(given: tuple[Sequence[str], Neighbours]) -> Any:
-        texts, found = given
+    def rescore(asked: _Asked) -> PairScores:
+        run = asked.run
+        assert run is not None
         pairs = [
-            (text, corpus.texts[position])
-            for text, row in zip(texts, found.positions, strict=True)
-            for position in row[: options.depth].tolist()
-            if position >= 0
+            (text, text_of[run.doc_ids[doc]])
+            for text, row in zip(asked.texts, run.docs[:, : options.depth], strict=True)
+            for doc in row[row != NOTHING].tolist()
         ]
         return reranker.score(pairs)
 

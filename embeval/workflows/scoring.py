@@ -27,6 +27,7 @@ from embeval.encoders import locate
 from embeval.errors import ConfigError, DataError
 from embeval.metrics import ranking
 from embeval.runner import assemble
+from embeval.runner.local import portable
 from embeval.store.results import ResultStore, Stored
 from embeval.tasks.retrieval import RetrievalTask, rank_and_measure
 from embeval.workflows import requests
@@ -96,7 +97,7 @@ def score(request: ScoreRequest, store: ResultStore | None = None) -> Scored:
     unknown = dict.fromkeys(OF_THE_CORPUS) if request.qrels is not None else {}
     evidence = assemble.Evidence(
         model=_system(file, request.name),
-        task=_portable(task.spec),
+        task=portable(task.spec),
         protocol=task.protocol(payload),
         metrics=metrics,
         records=measured.records,
@@ -233,11 +234,3 @@ def _system(file: Path, name: str | None) -> ModelSpec:
     """The spec that the backend gives the same file, but for a name that was asked for."""
     revision = locate.files_revision({"run": file})
     return ModelSpec(backend=BACKEND, name=name or locate.short_name(file.resolve()), revision=revision)
-
-
-def _portable(spec: TaskSpec) -> TaskSpec:
-    """The spec without a path of this machine, as the runner stores it."""
-    path = spec.dataset.path
-    if path.startswith(("/", "~")):
-        path = "/".join(path.split("/")[-2:])
-    return replace(spec, dataset=replace(spec.dataset, path=path))

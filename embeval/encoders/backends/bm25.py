@@ -59,11 +59,12 @@ class _Settings:
 
 
 class _Bm25:
-    """A ``Ranker`` that indexes the corpus anew for each task."""
+    """A ``Ranker`` that keeps the index of the corpus that it was asked about last."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
         self._settings = _settings(spec.args)
+        self._last: tuple[Sequence[str], lexicon.Terms, _Index] | None = None
 
     @property
     def info(self) -> EncoderInfo:
@@ -83,6 +84,19 @@ class _Bm25:
     ) -> Run:
         """The ``depth`` best documents per query that share a term with it; none for a query without words."""
         progress = progress or Silent()
+        terms, index = self._indexed(doc_texts, progress)
+        keys = ir.tie_keys(doc_ids, ties)
+        hits = []
+        progress.start("queries", len(query_texts), "texts")
+        for text in query_texts:
+            hits.append(rankers.best(index.hits(terms.find(text)), keys, depth))
+            progress.advance(1)
+        progress.finish()
+        return rankers.assembled(query_ids, doc_ids, hits, ties)
+
+    def _indexed(self, doc_texts: Sequence[str], progress: Progress) -> tuple[lexicon.Terms, _Index]:
+        if self._last is not None and self._last[0] is doc_texts:
+            return self._last[1:]
         terms = lexicon.Terms(language=self._settings.language, stopwords=self._settings.stopwords)
         documents = []
         progress.start("documents", len(doc_texts), "texts")
@@ -93,15 +107,9 @@ class _Bm25:
         index = _Index(documents, terms.numbers, self._settings)
         progress.advance(len(doc_texts) % STEP)
         progress.finish()
-
-        keys = ir.tie_keys(doc_ids, ties)
-        hits = []
-        progress.start("queries", len(query_texts), "texts")
-        for text in query_texts:
-            hits.append(rankers.best(index.hits(terms.find(text)), keys, depth))
-            progress.advance(1)
-        progress.finish()
-        return rankers.assembled(query_ids, doc_ids, hits, ties)
+        # By identity, which says enough only of what can't change.
+        self._last = (doc_texts, terms, index) if isinstance(doc_texts, tuple) else None
+        return terms, index
 
 
 class _Index:

@@ -207,10 +207,23 @@ def test_latency_of_single_queries(data: Path, tmp_path: Path) -> None:
     )
 
 
-def test_latency_of_what_has_no_vectors_is_not_made_up(data: Path) -> None:
+@pytest.mark.parametrize("name", ["bm25", "hybrid:hashing+bm25"])
+def test_latency_of_what_is_no_encoder(data: Path, name: str) -> None:
+    """BM25 and hybrids answer single queries too; the ranking is the same as without timing."""
+    task = task_on(data, latency=3).equipped(RuntimeOptions(), None, lambda: system(name))
+    collected = collect(task, system(name))
+    timed = means(collected, task)
+    assert timed["search_latency_p50_ms"] is not None
+    assert timed["search_latency_p50_ms"] <= timed["latency_p99_ms"]  # type: ignore[operator]
+    assert timed["ndcg_at_10"] == means(collect(task_on(data), system(name)), task_on(data))["ndcg_at_10"]
+
+
+def test_latency_of_a_file_is_not_made_up(data: Path, tmp_path: Path) -> None:
     """No number, and a sentence that says so."""
-    task = task_on(data, latency=3)
-    collected = collect(task, system("bm25"))
+    (tmp_path / "a.trec").write_text("q0 Q0 d00 1 2.5 x\nq1 Q0 d01 1 2.0 x\n", encoding="utf-8")
+    ranked = f"ranking:{tmp_path / 'a.trec'}"
+    task = task_on(data, latency=3).equipped(RuntimeOptions(), None, lambda: system(ranked))
+    collected = collect(task, system(ranked))
     assert any("Latency was not measured" in warning for warning in collected.warnings)
     assert means(collected, task)["latency_p50_ms"] is None
 
