@@ -29,6 +29,7 @@ VERBS: dict[str, str] = {
     "models": "Shows what a model is, or checks that it behaves.",
     "export": "Writes a model as ONNX graphs, each compared with the model itself.",
     "results": "Lists stored results, shows one, or clears what is left over.",
+    "data": "Makes golden sets from what you have, checks them, and splits them.",
     "cache": "Shows the embedding cache, makes room in it, or checks it.",
     "schema": "Prints the JSON Schema of a result or of embeval.yaml.",
     "doctor": "Says what this machine can do, and what stands in the way.",
