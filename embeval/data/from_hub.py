@@ -9,12 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from embeval.core.paths import expanded
 from embeval.core.words import plural
 from embeval.data import columns, files, from_pairs
 from embeval.data.beir import Unreachable
 from embeval.data.from_beir import unreachable_note
 from embeval.data.from_pairs import RELEVANT, refuse_id, whole_grade
-from embeval.data.golden import GoldenSet, listed
+from embeval.data.golden import GoldenSet, listed, read_input
 from embeval.errors import ConfigError, DataError, did_you_mean
 
 SETTINGS = ("config", "split", "revision")
@@ -48,10 +49,9 @@ def read(
     name, settings = parse(word)
     where = Path(f"hf:{name}")
     wanted = settings.get("split", split)
-    with _explained(name):
-        datasets: Any = import_module("datasets")
-
-        commit = settings.get("revision") if Path(name).is_dir() else _commit(name, settings.get("revision"))
+    folder = expanded(name)
+    with _library(name) as datasets:
+        commit = settings.get("revision") if folder.is_dir() else _commit(name, settings.get("revision"))
         configurations = datasets.get_dataset_config_names(name, revision=commit)
     if {"corpus", "queries"} <= set(configurations):
         golden = _retrieval(name, configurations, settings.get("config"), wanted, commit, where, unreachable)
@@ -61,7 +61,13 @@ def read(
         rows = list(_rows(name, config, wanted, commit))
         golden = from_pairs.read(rows, where, given=given, split=split, kind="hub")
         golden.options["config"] = config
-    golden.source = name if not Path(name).is_dir() else Path(name).resolve().name
+    golden.source = folder.resolve().name if folder.is_dir() else name
+    if folder.is_dir():
+        golden.inputs = [
+            read_input(path, path.relative_to(folder).as_posix())
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and not path.name.startswith(".")
+        ]
     golden.options |= {"split": split, "hub_split": wanted, "revision": commit}
     return golden
 
@@ -132,9 +138,7 @@ def _by_id(name: str, config: str, split: str, commit: str | None, where: Path) 
 
 def _rows(name: str, config: str, split: str, commit: str | None, own: str | None = None) -> Iterator[files.Row]:
     """The rows of a split; where the configuration has one split only, or one called like itself (``own``), of that."""
-    with _explained(name):
-        datasets: Any = import_module("datasets")
-
+    with _library(name) as datasets:
         there = datasets.get_dataset_split_names(name, config, revision=commit)
         chosen = split
         if own is not None:
@@ -169,17 +173,24 @@ def _commit(name: str, revision: str | None) -> str | None:
 
 
 @contextlib.contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """What the libraries raise, as one ``DataError``: which errors these are depends on the layers below them."""
+def _library(name: str) -> Iterator[Any]:
+    """The library ``datasets``, silent. Whatever it raises becomes a ``DataError``: that depends on layers below it."""
+    datasets = import_module("datasets")
+    level, has_bars = datasets.logging.get_verbosity(), datasets.is_progress_bar_enabled()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+    datasets.disable_progress_bars()
     try:
-        yield
-    except DataError:
-        raise
-    except (ImportError, MemoryError):
+        yield datasets
+    except (DataError, MemoryError):
         raise
     except Exception as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        cause = error.__cause__ or error
+        first = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
         raise DataError(
             f"hf:{name} can't be loaded ({first[:160]}).\n"
             "Is the name right, and can the hub be reached? A local folder works as well: hf:./folder."
         ) from None
+    finally:
+        datasets.logging.set_verbosity(level)
+        if has_bars:
+            datasets.enable_progress_bars()

@@ -23,8 +23,8 @@ OLD_OFFICE = bytes.fromhex("d0cf11e0a1b11ae1")
 """What .doc files begin with, and .docx files that are encrypted."""
 BLOCKS = frozenset(
     "address article aside blockquote body button caption dd details dialog div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol option p pre section select summary table tbody "
-    "td textarea tfoot th thead title tr ul".split()
+    "footer form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol option p pre section select summary table "
+    "tbody td textarea tfoot th thead title tr ul".split()
 )
 """Elements of HTML that begin a line of their own."""
 UNSEEN = frozenset("head noscript script style template title".split())
