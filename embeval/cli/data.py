@@ -337,7 +337,8 @@ def _read(kind: str, source: str | None, given: dict[str, Any]) -> tuple[GoldenS
 
         columns = _columns(given, from_pairs.PARTS)
         name, _ = from_hub.parse(source)
-        return from_hub.read(source, given=columns, split=split, unreachable=unreachable), [Path(name)]
+        golden = from_hub.read(source, given=columns, split=split, unreachable=unreachable)
+        return golden, [folder] if (folder := expanded(name)).is_dir() else []
     if kind == "a file of pairs":
         from embeval.data import files
         from embeval.data.golden import read_input

@@ -21,7 +21,7 @@ CHUNKERS: tuple[Chunker, ...] = ("none", "tokens", "heading", "sentence")
 _WORD = re.compile(r"\S+")
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[」』”’）]*\s*|\n\s*\n\s*")
 _UNDERLINING = re.compile(r"\A {0,3}(=+|-+)[ \t]*$", re.MULTILINE)
-_NO_END = re.compile(r"(?:\b[A-Za-z]|\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|etc|e\.g|i\.e|z\.B|d\.h|Nr|No|Fig|cf|ca|bzw))\.$")
+_NO_END = re.compile(r"(?:\b[A-Z]|\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|etc|e\.g|i\.e|z\.B|d\.h|Nr|Fig|cf|ca|bzw))\.$")
 """What a full stop behind doesn't end: initials and abbreviations."""
 
 

@@ -50,6 +50,7 @@ def read(
     where = Path(f"hf:{name}")
     wanted = settings.get("split", split)
     folder = expanded(name)
+    name = str(folder) if folder.is_dir() else name
     with _library(name) as datasets:
         commit = settings.get("revision") if folder.is_dir() else _commit(name, settings.get("revision"))
         configurations = datasets.get_dataset_config_names(name, revision=commit)
