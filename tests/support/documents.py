@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+FONT = "/Resources<</Font<</F1 3 0 R>>>>"
+
 
 def pdf(*pages: str) -> bytes:
     """A PDF file with one line per page, or none where that is empty. Source: ISO 32000-1, 7.5."""
@@ -17,8 +19,7 @@ def pdf(*pages: str) -> bytes:
     for number, text in enumerate(pages):
         content = f"BT /F1 12 Tf 20 200 Td ({text}) Tj ET" if text else ""
         objects += [
-            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents {5 + 2 * number} 0 R"
-            "/Resources<</Font<</F1 3 0 R>>>>>>",
+            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents {5 + 2 * number} 0 R{FONT}>>",
             f"<</Length {len(content)}>>stream\n{content}\nendstream",
         ]
     whole, places = b"%PDF-1.4\n", []

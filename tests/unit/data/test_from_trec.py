@@ -95,7 +95,7 @@ def test_tables_and_lines(tmp_path: Path) -> None:
 def test_documents_that_are_missing(tmp_path: Path) -> None:
     """Refused, or kept and told."""
     paths = collection(tmp_path, qrels=QRELS + "302 0 AP-9 1\n")
-    with pytest.raises(DataError, match="1 relevant document not in .*docs.sgml, which no model can find: 'AP-9'"):
+    with pytest.raises(DataError, match=r"1 relevant document not in .*docs\.sgml, which no model can find: 'AP-9'"):
         made(paths)
     golden = made(paths, unreachable=Unreachable.KEEP)
     assert golden.qrels["test"]["302"] == {"AP-2": 2, "AP-9": 1}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from embeval.data import from_beir
@@ -142,7 +142,7 @@ HALVES = {"dev": 0.5, "final": 0.5}
 
 
 def test_a_split_in_parts(tmp_path: Path) -> None:
-    """Ten queries and two unanswerable ones each, five of each kind but for a pair; twins are together; none is lost."""
+    """Ten queries and two unanswerable ones each, five of each kind but for a pair; twins stay together."""
     folder = write_set(tmp_path)
     report = golden_sets.split(folder, HALVES, by=["kind"])
     assert [(part.name, part.queries, part.unanswerable) for part in report.parts] == [("dev", 10, 2), ("final", 10, 2)]
@@ -161,8 +161,7 @@ def test_a_split_in_parts(tmp_path: Path) -> None:
 
 def test_parts_do_not_hang_on_the_order_of_lines(tmp_path: Path) -> None:
     """Equal bytes from shuffled files; other bytes with another seed."""
-    order = list(range(N))
-    random.Random(5).shuffle(order)
+    order = np.random.default_rng(5).permutation(N).tolist()
     found = []
     for name, given, seed in (("a", None, 0), ("b", order, 0), ("c", None, 1)):
         folder = write_set(tmp_path / name, given)
@@ -212,8 +211,13 @@ def test_the_datasheet_tells_of_splits(tmp_path: Path) -> None:
     golden_sets.split(folder, HALVES, seed=4, by=["kind"])
     sheet = json.loads((folder / "datasheet.json").read_bytes())
     assert sheet["splits"]["dev"] == {
-        **{"queries": 10, "unanswerable": 2, "judgments": 10, "share": 0.5},
-        **{"from": "test", "seed": 4, "by": ["kind"]},
+        "queries": 10,
+        "unanswerable": 2,
+        "judgments": 10,
+        "share": 0.5,
+        "from": "test",
+        "seed": 4,
+        "by": ["kind"],
     }
     assert sheet["splits"]["test"] == {"queries": 20}
 
