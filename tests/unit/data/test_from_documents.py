@@ -141,7 +141,7 @@ def test_a_quote_in_several_places(folder: Path) -> None:
         ({"document": "guide.md"}, "quote", "line 1: a question needs its quote"),
         ({"document": "guide.mb"}, "auto", "no document 'guide.mb' in the folder. Did you mean 'guide.md'?"),
         ({"chunk": "guide.md#3"}, "auto", "no passage 'guide.md#3'. Did you mean 'guide.md#[12]'"),
-        ({"quote": "stop the server."}, "auto", "is not found in any document. But for upper and lower case it is in guide"),
+        ({"quote": "stop the server."}, "auto", "is not found in any document. But for upper and lower case"),
         ({"quote": "no such", "document": "b.pdf"}, "auto", "is not found in b.pdf"),
         ({"document": "b.pdf", "answerable": False}, "auto", "line 1: this question is marked unanswerable"),
         ({"document": "same.txt"}, "auto", "2 documents are called 'same.txt': sub/same.txt, x/same.txt. Give"),

@@ -137,8 +137,8 @@ def test_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("questoin,answer\na,A\n", r"Columns: 'questoin', 'answer'\. Did you mean 'questoin'\?\nSay .*: --columns question=NAME"),
-        ("question,answer,context\na,A,B\n", r"'answer' and 'context' could each be the document\.\nSay .*: --columns document=answer"),
+        ("questoin,answer\na,A\n", r"Did you mean 'questoin'\?\nSay .*: --columns question=NAME"),
+        ("question,answer,context\na,A,B\n", r"could each be the document\.\nSay .*: --columns document=answer"),
         ("question,answer\na,A\n ,B\n", "line 3: 'question' is empty"),
         ("question,answer\na,\n", "line 2: 'answer' is empty"),
         ("question,answer,grade\na,A,1\na,A,2\n", "line 3: this question and document came before with the grade 1"),
