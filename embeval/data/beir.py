@@ -1,6 +1,8 @@
 """Retrieval data in a BEIR folder: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``.
 
-Corpus and queries may be gzipped. Source: Thakur et al., BEIR, NeurIPS 2021, and its data loader.
+Queries marked unanswerable have no judgments, so a split can't be told from its qrels: they belong to every split,
+unless ``qrels/<split>.unanswerable.txt`` lists its own, an id a line. Corpus, queries and qrels may be gzipped.
+Source: Thakur et al., BEIR, NeurIPS 2021, and its data loader.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class RetrievalData:
     qrels: Qrels
     """Judgments of the split."""
     unanswerable: frozenset[str] = frozenset()
-    """Queries marked ``answerable: false``."""
+    """Queries marked ``answerable: false`` that belong to the split."""
     query_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Field -> query id -> value, for slices: the fields of the queries file that are labels and not texts."""
     unreachable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -156,13 +158,18 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         doc_texts=tuple(documents.values()),
         queries=queries,
         qrels=qrels,
-        unanswerable=frozenset(unanswerable),
+        unanswerable=_of_split(unanswerable, unanswerable_file(folder, split), qrels),
         query_labels={name: values for name, values in fields.items() if _are_labels(list(values.values()))},
         unreachable=ghosts,
         excluded=excluded,
         doc_labels={name: values for name, values in doc_fields.items() if _are_labels(list(values.values()))},
         sources=sources,
     )
+
+
+def unanswerable_file(folder: Path, split: str) -> Path:
+    """Where a split lists its unanswerable queries, if it does."""
+    return folder / "qrels" / f"{split}.unanswerable.txt"
 
 
 def is_beir(folder: Path) -> bool:
@@ -196,6 +203,26 @@ def _qrels_file(folder: Path, split: str) -> Path:
     there = sorted(path.name.removesuffix(".gz").removesuffix(".tsv") for path in (folder / "qrels").glob("*.tsv*"))
     advice = f"Splits there: {', '.join(there)}." if there else "There are no .tsv files in its qrels folder."
     raise DataError(f"{file}: no such file, so there is no split {split!r}. {advice}")
+
+
+def _of_split(unanswerable: list[str], file: Path, qrels: Qrels) -> frozenset[str]:
+    """The unanswerable queries of a split: those that its file lists or its qrels judge; all where it has no file."""
+    marked = frozenset(unanswerable)
+    if not file.exists():
+        return marked
+    own = set()
+    try:
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file}: can't be read ({getattr(error, 'strerror', None) or error}).") from None
+    for number, line in enumerate(lines, start=1):
+        query = line.removesuffix("\r")
+        if not query:
+            continue
+        if query not in marked:
+            raise DataError(f"{file}, line {number}: the queries file marks no query {query!r} as unanswerable.")
+        own.add(query)
+    return marked & (own | set(qrels.judgments))
 
 
 def _new_id(row: files.Row, path: Path, known: Mapping[str, object]) -> str:

@@ -57,11 +57,15 @@ def rows(path: Path) -> Iterator[Row]:
 
 def kind(path: Path) -> str:
     """``jsonl``, ``csv``, ``tsv`` or ``parquet``. Raises ``DataError`` for another ending."""
-    name = path.name.removesuffix(".gz").lower()
-    for suffix in ("jsonl", "csv", "tsv", "parquet"):
-        if name.endswith(f".{suffix}"):
-            return suffix
+    if (found := kind_or_none(path)) is not None:
+        return found
     raise DataError(f"{path}: unknown kind of file. Use .jsonl, .csv, .tsv or .parquet, each also with .gz.")
+
+
+def kind_or_none(path: Path) -> str | None:
+    """The same, and None for another ending."""
+    name = path.name.removesuffix(".gz").lower()
+    return next((each for each in ("jsonl", "csv", "tsv", "parquet") if name.endswith(f".{each}")), None)
 
 
 def names_split(path: Path) -> bool:

@@ -19,7 +19,7 @@ from embeval.core import provenance, strict_json
 from embeval.core.ir import NOTHING, Run, SelfMatch
 from embeval.core.paths import expanded
 from embeval.core.result import Result, Timings
-from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
+from embeval.core.specs import ModelSpec, StatisticsOptions
 from embeval.core.words import are, plural
 from embeval.data import files, trec
 from embeval.data.beir import RetrievalData

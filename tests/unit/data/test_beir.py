@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embeval.core.ir import Qrels
-from embeval.data.beir import RetrievalData, Unreachable, is_beir, load_beir
+from embeval.data.beir import RetrievalData, Unreachable, is_beir, load_beir, unanswerable_file
 from embeval.errors import DataError
 from tests.support.data import write_beir, write_jsonl
 
@@ -452,3 +452,20 @@ def test_many_dangling_ids_are_counted_and_cut(folder: Path) -> None:
     assert "'y0', 'y1', 'y2', 'y3', 'y4' and 2 more of query 'q1', and others of 1 more query" in str(caught.value)
     assert "unreachable: keep" in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 3
+
+
+def test_unanswerable_queries_of_a_split(folder: Path) -> None:
+    """All that are marked; where the split lists its own, those, and any that its qrels judge."""
+    rows: list[dict[str, Any]] = [{"_id": query, "text": text} for query, text in QUERIES.items()]
+    rows += [{"_id": f"u{number}", "text": "?", "answerable": False} for number in (1, 2, 3)]
+    write_jsonl(folder / "queries.jsonl", rows)
+    assert load_beir(folder).unanswerable == {"u1", "u2", "u3"}
+    write_qrels(folder, "q1\td1\t1", "u3\td1\t0")
+    unanswerable_file(folder, "test").write_bytes("\ufeffu1\r\n\n".encode())
+    assert load_beir(folder).unanswerable == {"u1", "u3"}
+    unanswerable_file(folder, "test").write_text("u1\nq1\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"test\.unanswerable\.txt, line 2: the queries file marks no query 'q1' as"):
+        load_beir(folder)
+    unanswerable_file(folder, "test").write_bytes(b"\xff")
+    with pytest.raises(DataError, match=r"test\.unanswerable\.txt: can't be read"):
+        load_beir(folder)
