@@ -171,11 +171,11 @@ def _nearest(
 
 
 def _by_rank(ranker: Ranker, corpus: Texts, search: Search, depth: int) -> _Part:
-    def look_up(texts: Sequence[str], vectors: Vectors | None) -> Run:
+    def look_up(texts: Sequence[str], _vectors: Vectors | None) -> Run:
         return ranker.rank(corpus.ids, corpus.texts, _numbers(texts), texts, depth=depth, ties=search.ties)
 
     look_up(("",), None)  # indexes the corpus
-    return _Part(lambda texts: None, look_up)
+    return _Part(lambda _texts: None, look_up)
 
 
 def _whole(system: System, runs: Sequence[Run], search: Search) -> Run:
