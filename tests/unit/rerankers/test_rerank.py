@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from embeval.core.ir import Run, TieRule
 from embeval.core.progress import Progress
+from embeval.core.protocols import PairScores
 from embeval.errors import ConfigError, DataError, InvalidEmbeddingsError
 from embeval.rerankers import rerank as reranking
 from embeval.rerankers.rerank import Reranked, rerank
@@ -36,8 +40,8 @@ def test_only_the_first_are_reordered_and_scored() -> None:
     """Of q1 the first 3, of q2 both; what stands below keeps its order, and what tied there ties again."""
     reranker = table(a=-1.5, b=2.0, c=0.25)
     found = done(reranker, 3)
-    assert reranker.asked == [[("first", "text a"), ("first", "text b"), ("first", "text c")]
-        + [("second", "text c"), ("second", "text a")]]  # fmt: skip
+    of_first = [("first", "text a"), ("first", "text b"), ("first", "text c")]
+    assert reranker.asked == [[*of_first, ("second", "text c"), ("second", "text a")]]
     assert ids(found.run, "q1") == "bcaedf"  # d and e tie, and the greater id goes first, as before
     assert ids(RUN, "q1") == "abcedf"
     assert found.run.hits("q1") == [("b", 2.0), ("c", 0.25), ("a", -1.5), ("e", -2.5), ("d", -2.5), ("f", -3.5)]
@@ -54,7 +58,7 @@ def test_scores_of_any_size_stay_apart(size: float) -> None:
     found = done(table(a=size, b=2 * size, c=1.5 * size), 3)
     scores = [score for _, score in found.run.hits("q1")]
     assert scores[3] == scores[4]  # d and e
-    assert all(left > right for left, right in zip(scores[:4], scores[1:4], strict=False))
+    assert all(left > right for left, right in pairwise(scores[:4]))
     assert scores[4] > scores[5]
 
 
@@ -133,7 +137,8 @@ def test_progress_is_passed_on() -> None:
     """To the reranker, which counts pairs."""
 
     class Watched(TableReranker):
-        def score(self, pairs, *, progress=None):  # type: ignore[no-untyped-def]
+        def score(self, pairs: Sequence[tuple[str, str]], *, progress: Progress | None = None) -> PairScores:
+            assert progress is not None
             progress.advance(len(pairs))
             return super().score(pairs)
 

@@ -110,7 +110,7 @@ def test_a_document_that_the_tokenizer_drops(tiny: Path) -> None:
 
 
 def test_limits(tiny: Path) -> None:
-    """The tokenizer's own, one of the settings beside it, one of the spec; not beyond the positions nor below a pair."""
+    """The tokenizer's own or that of the spec; not beyond the positions, nor too short for a token of each text."""
     assert load(tiny).info.max_seq_length == 16
     assert load(tiny, max_seq_length=5).score([(LONG, LONG)]).tokens_kept == 5
     assert load(tiny, max_seq_length=64).info.max_seq_length == 64
