@@ -44,7 +44,8 @@ def rerankers(halves: tuple[list[Query], list[Query]], tmp_path_factory: pytest.
 
 def test_better_than_any_order(halves: tuple[list[Query], list[Query]], rerankers: list[Reranker]) -> None:
     """MRR of held-out queries above that of their sentences in any order, which ties give exactly."""
-    texts, documents, grades = {}, {}, {}
+    texts, documents = dict[str, str](), dict[str, str]()
+    grades: dict[str, dict[str, int]] = {}
     for query in halves[1]:
         texts[query.id] = query.text
         for grade, sentences in ((0, query.negative), (1, query.positive)):

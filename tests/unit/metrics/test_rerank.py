@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -19,14 +20,15 @@ BEFORE = {"q1": {"a": 4, "b": 3, "c": 2, "d": 1}, "q2": {"a": 4, "b": 3}, "q3": 
 AFTER = {"q1": {"c": 4, "a": 3, "b": 2, "d": 1}, "q2": {"b": 4, "a": 3}, "q3": {"a": 1}}
 
 
-def judged(run: dict[str, dict[str, float]], ties: TieRule = TieRule.DOC_ID_DESC) -> JudgedRuns:
+def judged(run: Mapping[str, Mapping[str, float]], ties: TieRule = TieRule.DOC_ID_DESC) -> JudgedRuns:
     """A run seen through the judgments."""
     return ir.judge(Run.from_dict(run, ties), QRELS)
 
 
 def values(name: str, depth: int = 3) -> list[float]:
     """Per query."""
-    return rerank.columns(judged(BEFORE), judged(AFTER), [name], depth=depth)[name].tolist()
+    found: list[float] = rerank.columns(judged(BEFORE), judged(AFTER), [name], depth=depth)[name].tolist()
+    return found
 
 
 def test_before_after_and_lift() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ from embeval.rerankers import pairs
 from embeval.rerankers.pairs import Template
 from tests.support.models import save_tokenizer, save_word_tokenizer, save_xlnet_tokenizer
 
-TOKENIZERS = {"bert": save_tokenizer, "words": save_word_tokenizer, "xlnet": save_xlnet_tokenizer}
+TOKENIZERS: dict[str, Callable[[Path], Any]] = {
+    "bert": save_tokenizer,
+    "words": save_word_tokenizer,
+    "xlnet": save_xlnet_tokenizer,
+}
 LONG = "one two three day old new fast slow red blue green one two three day old new fast slow red"
 PAIRS = [
     ("restore a backup", "the server"),

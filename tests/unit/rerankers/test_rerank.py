@@ -31,9 +31,9 @@ def ids(run: Run, query: str) -> str:
     return "".join(doc for doc, _ in run.hits(query))
 
 
-def done(reranker: TableReranker, depth: int, **options: TieRule) -> Reranked:
+def done(reranker: TableReranker, depth: int, ties: TieRule | None = None) -> Reranked:
     """The ranking above, reranked."""
-    return rerank(RUN, depth, reranker, QUERIES, DOCS, **options)
+    return rerank(RUN, depth, reranker, QUERIES, DOCS, ties=ties)
 
 
 def test_only_the_first_are_reordered_and_scored() -> None:

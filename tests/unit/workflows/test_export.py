@@ -302,6 +302,7 @@ def one_cross_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.copytree(exported_cross_encoder(), out, dirs_exist_ok=True)
         return out / "onnx/model.onnx"
 
+    exported_cross_encoder()
     monkeypatch.setattr(graphs_of, "write_cross_encoder", write_cross_encoder)
 
 
