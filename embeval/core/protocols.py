@@ -188,10 +188,13 @@ class Reranker(Protocol):
 class Hits(Protocol):
     """Best candidates per query."""
 
-    scores: FloatRows
-    """float32 [Q, k], higher is better; -inf where there are fewer than k."""
-    positions: npt.NDArray[np.int64]
-    """int64 [Q, k]: place of the vector in the order of ``add``; -1 where there are fewer than k."""
+    @property
+    def scores(self) -> FloatRows:
+        """float32 [Q, k], higher is better; -inf where there are fewer than k."""
+
+    @property
+    def positions(self) -> npt.NDArray[np.int64]:
+        """int64 [Q, k]: place of the vector in the order of ``add``; -1 where there are fewer than k."""
 
 
 class Index(Protocol):

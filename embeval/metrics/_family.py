@@ -49,6 +49,8 @@ class MeanOf:
     """Name of the metric and of the column."""
     higher_is_better: bool = True
     version: int = 1
+    of_some_items: bool = False
+    """Whether it is measured on some items only, so that the others lack nothing."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ class _Family:
         return NAMES
 
     def make(self, name: str) -> MeanOf | None:
-        return MeanOf(name, higher_is_better=False) if name in NAMES else None
+        return MeanOf(name, higher_is_better=False, of_some_items=True) if name in NAMES else None
 
 
 FAMILY = _Family()

@@ -38,6 +38,7 @@ class Percentile:
     percent: int
     version: int = 1
     higher_is_better: bool = False
+    of_some_items: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -98,8 +99,8 @@ class _Family:
         if match := _PERCENTILE.fullmatch(name):
             return Percentile(name, f"{match[1]}_ms", int(match[2]))
         if _COLD.fullmatch(name):
-            return MeanOf(name, higher_is_better=False)
-        return MeanOf(name) if name == "queries_per_s" else None
+            return MeanOf(name, higher_is_better=False, of_some_items=True)
+        return MeanOf(name, of_some_items=True) if name == "queries_per_s" else None
 
 
 FAMILY = _Family()

@@ -70,7 +70,7 @@ def columns(
 def best_order(runs: JudgedRuns, depth: int) -> JudgedRuns:
     """The runs with their first ``depth`` documents by grade, highest first; the rest as it was, and no ties."""
     grades, judged = runs.grades.copy(), runs.judged.copy()
-    order = np.argsort(-grades[:, :depth] * runs.retrieved[:, :depth], axis=1, kind="stable")
+    order = np.argsort(-np.maximum(grades[:, :depth], 0), axis=1, kind="stable")
     for values in (grades, judged):
         values[:, :depth] = np.take_along_axis(values[:, :depth], order, axis=1)
     places = np.arange(grades.shape[1], 0, -1, dtype=np.float32)

@@ -23,7 +23,8 @@ def choose(spec: RerankerSpec, names: Mapping[int, str], n_labels: int) -> int:
             "Say which one tells that a document answers a query: args {label: NUMBER or NAME}."
         )
     by_name = [number for number, name in names.items() if name.casefold() == str(wanted).casefold()]
-    found = wanted if isinstance(wanted, int) else by_name[0] if len(by_name) == 1 else None
-    if found is None or not 0 <= found < n_labels:
+    is_number = isinstance(wanted, int) and not isinstance(wanted, bool)
+    found = wanted if is_number else by_name[0] if len(by_name) == 1 else None
+    if not isinstance(found, int) or not 0 <= found < n_labels:
         raise ConfigError(f"Reranker {spec.name!r} has no label {wanted!r}; it has {listed}.")
     return found

@@ -12,7 +12,7 @@ from embeval import metrics
 from embeval.core import provenance
 from embeval.core.embeddings import Vectors
 from embeval.core.ir import NOTHING, Run, tie_keys
-from embeval.core.protocols import Encoder, Hybrid, PairScores, Ranker, System
+from embeval.core.protocols import Encoder, Hits, Hybrid, PairScores, Ranker, System
 from embeval.core.specs import Role
 from embeval.metrics import cost, latency
 from embeval.rerankers import loading as rerankers
@@ -20,7 +20,7 @@ from embeval.retrieval import approximate
 from embeval.retrieval import latency as clock
 from embeval.retrieval.first_stage import FirstStage, Kept, Search, Texts
 from embeval.retrieval.fusion import fuse
-from embeval.retrieval.kinds import INDEXES, ExactType, Neighbours
+from embeval.retrieval.kinds import INDEXES, ExactType
 
 if TYPE_CHECKING:
     from embeval.tasks.retrieval import RetrievalTask
@@ -148,9 +148,7 @@ def _by_vectors(encoder: Encoder, kept: Kept, corpus: Texts, search: Search, dep
     return _Part(encode, look_up)
 
 
-def _nearest(
-    encoder: Encoder, kept: Kept, corpus: Texts, search: Search, depth: int
-) -> Callable[[Vectors], Neighbours]:
+def _nearest(encoder: Encoder, kept: Kept, corpus: Texts, search: Search, depth: int) -> Callable[[Vectors], Hits]:
     """Vectors float32 [n, d] to their neighbours, on an index that is ready."""
     similarity = encoder.info.similarity
     if kept.index is not None:
@@ -162,12 +160,7 @@ def _nearest(
     assert isinstance(kind, ExactType)
     whole = kind.create(encoder.info.dim, similarity)
     whole.add(np.asarray(kept.vectors))
-
-    def exactly(vectors: Vectors) -> Neighbours:
-        hits = whole.search(vectors, depth)
-        return Neighbours(hits.scores, hits.positions)
-
-    return exactly
+    return lambda vectors: whole.search(vectors, depth)
 
 
 def _by_rank(ranker: Ranker, corpus: Texts, search: Search, depth: int) -> _Part:

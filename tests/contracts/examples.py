@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
+from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, TaskSpec
 from embeval.encoders import loading
 from tests.support import endpoint
 from tests.support.data import write_beir, write_pairs
-from tests.support.exports import copy_of
-from tests.support.models import save_tiny_checkpoint, save_tiny_model, save_tiny_static
+from tests.support.exports import copy_of, exported_cross_encoder
+from tests.support.models import (
+    save_tiny_checkpoint,
+    save_tiny_cross_encoder,
+    save_tiny_model,
+    save_tiny_static,
+)
 
 TEXTS = [
     "restore a backup of the old server",
@@ -85,6 +90,11 @@ HYBRIDS: dict[str, Callable[[Path], ModelSpec]] = {
     "hybrid": lambda folder: ModelSpec(name="hashing+bm25", backend="hybrid"),
 }
 """Backend -> a system of several."""
+RERANKER_MODELS: dict[str, Callable[[Path], RerankerSpec]] = {
+    "onnx": lambda folder: RerankerSpec(name=str(exported_cross_encoder()), backend="onnx"),
+    "sentence_transformers": lambda folder: RerankerSpec(name=str(save_tiny_cross_encoder(folder / "model"))),
+}
+"""Reranker backend -> a small model in a folder."""
 NEED_A_SERVER = {"openai"}
 """Backends whose example talks to a local server."""
 WITHOUT_PROMPTS = {"precomputed"}

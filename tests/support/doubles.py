@@ -1,4 +1,4 @@
-"""Encoders whose vectors are known beforehand."""
+"""Encoders whose vectors, and a reranker whose scores, are known beforehand."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from embeval.core.embeddings import Embeddings, TextCounts
+from embeval.core.embeddings import Embeddings, TextCounts, Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import EncoderInfo, TaskRef
-from embeval.core.specs import ModelSpec, Role, SimilarityName
+from embeval.core.protocols import EncoderInfo, PairScores, TaskRef
+from embeval.core.specs import ModelSpec, RerankerSpec, Role, SimilarityName
+from embeval.errors import InvalidEmbeddingsError
 
 
 @dataclass
@@ -81,3 +82,33 @@ class Seen:
 
     def finish(self) -> None:
         """Nothing."""
+
+
+class TableReranker:
+    """A ``Reranker`` whose scores are looked up in a table, and that remembers what it was asked."""
+
+    def __init__(self, scores: Mapping[tuple[str, str], float]) -> None:
+        self.scores = scores
+        self.asked: list[list[tuple[str, str]]] = []
+        self.spec = RerankerSpec(name="table", revision="builtin:1")
+        self.info = EncoderInfo(
+            dim=1,
+            max_seq_length=None,
+            similarity="dot",
+            prompts={},
+            pooling=None,
+            n_parameters=None,
+            device="cpu",
+            num_threads=None,
+            batch_tokens=1,
+        )
+
+    def score(self, pairs: Sequence[tuple[str, str]], *, progress: Progress | None = None) -> PairScores:
+        """The table's scores; a number that is not finite is refused as the real one does it."""
+        self.asked.append(list(pairs))
+        scores = np.array([self.scores[pair] for pair in pairs], dtype=np.float32)
+        if bad := [str(row) for row in np.flatnonzero(~np.isfinite(scores))]:
+            raise InvalidEmbeddingsError("not finite", tuple(bad))
+        return PairScores(
+            scores=scores, n_truncated=1, tokens_kept=3 * len(pairs), tokens_lost=1, work=Work(len(pairs), 3)
+        )

@@ -14,7 +14,13 @@ import numpy as np
 
 from embeval.core.specs import ModelSpec
 from embeval.encoders import export, loading
-from tests.support.models import save_tiny_checkpoint, save_tiny_decoder, save_tiny_model, save_tokenizer
+from tests.support.models import (
+    save_tiny_checkpoint,
+    save_tiny_cross_encoder,
+    save_tiny_decoder,
+    save_tiny_model,
+    save_tokenizer,
+)
 
 
 @functools.cache
@@ -47,6 +53,23 @@ def exported(kind: str) -> Path:
     folder = _scratch() / f"{kind}-onnx"
     folder.mkdir()
     export.write_folder(loading.resolve(source(kind)), folder)
+    return folder
+
+
+@functools.cache
+def cross_encoder() -> Path:
+    """A tiny cross-encoder in torch; not to be changed."""
+    return save_tiny_cross_encoder(_scratch() / "cross-encoder")
+
+
+@functools.cache
+def exported_cross_encoder() -> Path:
+    """The folder that ``export.write_cross_encoder`` makes of it, with int8 and float16; not to be changed."""
+    folder = _scratch() / "cross-encoder-onnx"
+    folder.mkdir()
+    graph = export.write_cross_encoder(loading.resolve(ModelSpec(name=str(cross_encoder()))), folder)
+    export.to_float16(graph)
+    export.to_int8(graph)
     return folder
 
 

@@ -194,7 +194,7 @@ def test_latency_of_single_queries(data: Path, tmp_path: Path) -> None:
     estimates = scoring.estimate(collected.records, task.metrics(task.load()), StatisticsOptions(resamples=0))
     for name in ("latency_p50_ms", "encode_latency_p95_ms", "search_latency_p99_ms", "rerank_latency_p50_ms"):
         assert isinstance(estimates[name].value, float), name
-        assert estimates[name].n_items == 5
+        assert (estimates[name].n_items, estimates[name].n_unscored) == (5, 0)
     parts = sum(estimates[f"{stage}_latency_p50_ms"].value for stage in ("encode", "search", "rerank"))  # type: ignore[misc]
     assert parts == pytest.approx(estimates["latency_p50_ms"].value, rel=0.5)
     assert estimates["index_mib"].value == pytest.approx(60 * 256 * 4 / 2**20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,15 +16,16 @@ from typing import Any
 
 import pytest
 
-from embeval.core.specs import ModelSpec, RuntimeOptions
+from embeval.core.specs import ModelSpec, RerankerSpec, RuntimeOptions
 from embeval.encoders import export as graphs_of
 from embeval.encoders.export import Precision
 from embeval.errors import ConfigError, EvaluationError, StoreError
+from embeval.rerankers import loading as reranker_loading
 from embeval.workflows import export
 from embeval.workflows.export import Report
 from embeval.workflows.samples import Sample
 from tests.support.commands import command, environment
-from tests.support.exports import copy_of, exported, source
+from tests.support.exports import copy_of, cross_encoder, exported, exported_cross_encoder, source
 from tests.support.models import WORDS
 
 SAMPLE = Sample("words", tuple(f"{left} {right}" for left in WORDS[:6] for right in WORDS[20:26]), None)
@@ -287,3 +289,77 @@ def test_a_kill_leaves_nothing_at_the_target(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="truncate_dim"):
         run(tmp_path / "out", model=replace(source("tiny"), truncate_dim=4))
     assert everything(tmp_path) == [running]
+
+
+CANDIDATES = Sample("words", SAMPLE.texts, None, tuple((word, SAMPLE.texts[:12]) for word in WORDS[:8]))
+
+
+@pytest.fixture
+def one_cross_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow exporter runs once for it, too."""
+
+    def write_cross_encoder(located: Any, out: Path) -> Path:
+        shutil.copytree(exported_cross_encoder(), out, dirs_exist_ok=True)
+        return out / "onnx/model.onnx"
+
+    exported_cross_encoder()
+    monkeypatch.setattr(graphs_of, "write_cross_encoder", write_cross_encoder)
+
+
+def run_pairs(out: Path, *precisions: Precision, sample: Sample = CANDIDATES, **options: Any) -> Report:
+    """An export of the tiny cross-encoder."""
+    return export.run(
+        ModelSpec(name=str(cross_encoder())),
+        out,
+        precisions or ("fp32",),
+        sample=sample,
+        runtime=RuntimeOptions(device="cpu"),
+        say=lambda _: None,
+        **options,
+    )
+
+
+@pytest.mark.usefixtures("one_cross_encoder")
+def test_a_cross_encoder_is_compared_by_its_scores(tmp_path: Path) -> None:
+    """Its logits, their ranks and the best document of each query; a folder that a reranker loads."""
+    report = run_pairs(tmp_path / "out", "fp32", "fp16", "int8", min_spearman=0.5)
+    assert report.problems == []
+    content = json.loads((tmp_path / "out/parity.json").read_text(encoding="utf-8"))
+    exact, half, coarse = (each["parity"] for each in content["graphs"])
+    assert exact["n_pairs"] == 8 * 12
+    assert exact["max_abs"] < 5e-6
+    assert exact["top_1"] == 1.0
+    assert 0.9999 < half["spearman"] <= exact["spearman"]
+    assert 5e-6 < half["max_abs"] < coarse["max_abs"]
+    spec = RerankerSpec(name=str(tmp_path / "out"), backend="onnx", dtype="int8")
+    assert reranker_loading.load(reranker_loading.resolve(spec)).score([("a", "b")]).scores.shape == (1,)
+
+
+@pytest.mark.usefixtures("one_cross_encoder")
+def test_a_cross_encoder_that_breaks_a_bound_is_not_written(tmp_path: Path) -> None:
+    """No int8 keeps all ranks."""
+    report = run_pairs(tmp_path / "out", "int8", min_spearman=1.0)
+    assert report.problems[0].startswith("int8: spearman 0.9")
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_cosine": 0.9}, "is a cross-encoder and has no cosines. Use --min-spearman"),
+        ({"sample": SAMPLE}, "give --sample a retrieval task"),
+    ],
+)
+def test_what_a_cross_encoder_has_not(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """Told before anything is made."""
+    with pytest.raises(ConfigError, match=message):
+        run_pairs(tmp_path / "out", **options)
+    with pytest.raises(ConfigError, match="for which there is no int8-static"):
+        run_pairs(tmp_path / "out", "int8-static")
+    assert everything(tmp_path) == []
+
+
+def test_a_bound_on_scores_is_not_for_vectors(tmp_path: Path) -> None:
+    """And the other way round."""
+    with pytest.raises(ConfigError, match="--min-spearman is for cross-encoders"):
+        run(tmp_path / "out", min_spearman=0.9)
