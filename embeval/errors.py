@@ -28,6 +28,7 @@ class ExitCode(IntEnum):
     """What the process ends with (README, "Exit codes")."""
 
     OK = 0
+    OVER_BOUND = 1
     USAGE = 2
     CANNOT_EVALUATE = 3
     INTERNAL = 70

@@ -23,8 +23,6 @@ app = typer.Typer(
 )
 
 FolderArgument = Annotated[str, typer.Argument(help="A BEIR folder: corpus.jsonl, queries.jsonl, qrels/.")]
-OVER_BOUND = 1
-"""Exit code where a share is greater than the user allows."""
 MaxShownOption = Annotated[
     int, typer.Option("--max-shown", envvar="EMBEVAL_MAX_SHOWN", help="Places listed of each kind of finding.", min=0)
 ]
@@ -449,7 +447,7 @@ def overlap(
         _findings.overlap(found, max_shown)
     if fail_over is not None and found.worst > fail_over:
         _state.note(f"{found.worst:.2%} are contaminated, which is over the {fail_over:.2%} of --fail-over.")
-        raise typer.Exit(OVER_BOUND)
+        raise typer.Exit(ExitCode.OVER_BOUND)
 
 
 def _roles(given: str) -> tuple[str, ...]:

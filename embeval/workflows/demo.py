@@ -20,6 +20,8 @@ from embeval.store.results import ResultStore
 from embeval.workflows import report, requests
 
 MODELS = ("demo", "hashing")
+BASELINE = "bm25"
+"""Stands beside them where it can: on the documents."""
 TASKS = ("demo-docs", "demo-pairs")
 MODEL_WORD = "MiniLM"
 """Enough of the model's name to find its results by."""
@@ -70,8 +72,9 @@ def _run(folder: Path, kept: str | None, on_step: Callable[[str], None], progres
     tasks = [requests.parse_task(name, root=Path(), data=None) for name in TASKS]
     models = [requests.parse_model(name) for name in MODELS]
     outcomes = []
-    steps = local.run(models, tasks, store, local.RunOptions(), progress=progress)
-    on_step(f"Evaluating {' and '.join(MODELS)} on {' and '.join(TASKS)} (they come with the package)")
+    also = [(requests.parse_model(BASELINE), tasks[:1])]
+    steps = local.run(models, tasks, store, local.RunOptions(), also=also, progress=progress)
+    on_step(f"Evaluating {', '.join(MODELS)} and {BASELINE} on {' and '.join(TASKS)} (they come with the package)")
     for outcome in steps:
         if outcome.error is not None:
             raise outcome.error

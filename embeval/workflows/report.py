@@ -63,7 +63,9 @@ def by_slice(store: ResultStore, stored: Stored, slice_name: str, metric: str | 
     for label, rows in records.rows_by(slice_name).items():
         purpose = (str(stored.result.signature.protocol.get("data")), slice_name, label)
         estimates = scoring.estimate(records.take(rows), [chosen], stored.result.statistics, *purpose)
-        values.append(SliceValue(label, estimates[chosen.name].to_value(stored.result.statistics)))
+        value = estimates[chosen.name].to_value(stored.result.statistics)
+        if value.n_items or value.n_unscored:  # a label of unanswerable queries alone has nothing to show
+            values.append(SliceValue(label, value))
     return sorted(values, key=lambda each: (each.value.value is None, each.value.value, each.label))
 
 
@@ -105,6 +107,7 @@ def worst_items(store: ResultStore, stored: Stored, n: int, metric: str | None =
     return [
         Item(records.ids[row], float(column[row]), {name: labels[row] for name, labels in records.slices.items()})
         for row in np.argsort(column, kind="stable")[:n]
+        if not np.isnan(column[row])
     ]
 
 

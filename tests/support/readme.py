@@ -83,6 +83,27 @@ def task_table() -> str:
     return "\n".join(lines)
 
 
+def index_table() -> str:
+    """Markdown: every kind of index with its options, then what a reranker can be told."""
+    from embeval.core import border
+    from embeval.retrieval.kinds import INDEXES, ApproximateType
+    from embeval.tasks._retrieval_options import RerankOptions
+
+    lines = ["| index | what it is | option | default | what it does |", "|---|---|---|---|---|"]
+    for name in INDEXES.names():
+        kind = INDEXES.get(name)
+        lines.append(f"| `{name}` | {kind.summary} | | | |")
+        for option in border.describe(kind.options) if isinstance(kind, ApproximateType) else ():
+            default = "" if option.default is None else f"`{option.default}`"
+            lines.append(f"| | | `{option.name}` | {default} | {option.text} |")
+    lines += ["", "| of `rerank` | default | what it does |", "|---|---|---|"]
+    for option in border.describe(RerankOptions):
+        default = "" if option.default is None else f"`{option.default}`"
+        choices = f" One of {', '.join(f'`{each}`' for each in option.choices)}." if option.choices else ""
+        lines.append(f"| `{option.name}` | {default} | {option.text}{choices} |")
+    return "\n".join(lines)
+
+
 def exit_code_table() -> str:
     """Markdown: every exit code that a command can end with today."""
     return "\n".join(
@@ -90,6 +111,7 @@ def exit_code_table() -> str:
             "| code | meaning |",
             "|---|---|",
             "| 0 | everything that was asked for is done |",
+            "| 1 | a bound that you set is passed (`data overlap --fail-over`) |",
             "| 2 | the command, an option or the configuration is wrong |",
             "| 3 | it could not be evaluated: data, model or store; or a task of the run failed |",
             "| 70 | a fault in embeval |",
@@ -98,7 +120,13 @@ def exit_code_table() -> str:
     )
 
 
-PARTS = {"commands": command_table, "models": model_table, "tasks": task_table, "exit codes": exit_code_table}
+PARTS = {
+    "commands": command_table,
+    "models": model_table,
+    "tasks": task_table,
+    "indexes": index_table,
+    "exit codes": exit_code_table,
+}
 
 
 def filled(text: str) -> str:
