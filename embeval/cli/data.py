@@ -267,6 +267,7 @@ def split(
 
     if into is None:
         raise UsageError("Say which parts: --into dev=0.5,test=0.5.")
+    _refuse_name(source, "--from")
     labels = [name.strip() for word in by or () for name in word.split(",") if name.strip()]
     report = golden_sets.split(
         expanded(folder), _shares(into), source=source, seed=seed, by=labels, overwrite=overwrite
@@ -479,7 +480,8 @@ def _kind(source: str | None, given: dict[str, Any]) -> str:
     path = expanded(source)
     if path.is_dir():
         return "a BEIR folder" if is_beir(path) else "a folder of documents"
-    files.kind(path)
+    if path.exists():  # else its absence is what is wrong, and not its ending
+        files.kind(path)
     return "a file of pairs"
 
 

@@ -123,6 +123,7 @@ def _lines(found: list[Searcher]) -> Iterator[str]:
     for each in found:
         each.prepare()
     terminal = sys.stdin.isatty()
+    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]  # one odd line doesn't end the others
     while True:
         if terminal:
             print("query> ", end="", file=sys.stderr, flush=True)

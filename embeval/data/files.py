@@ -120,6 +120,8 @@ def _jsonl(path: Path) -> Iterator[Row]:
                 raise DataError(f"{path}, line {number}: not valid JSON ({_short(error)}).") from None
             if not isinstance(values, dict):
                 raise DataError(f"{path}, line {number}: a JSON object is needed, not {type(values).__name__}.")
+            if "\\u" in line and (broken := half_name(values)) is not None:
+                raise DataError(f"{path}, line {number}: the name {broken!r:.60} holds half of a character.")
             yield Row(number, values)
 
 
@@ -213,6 +215,11 @@ def whole_characters(value: str, row: Row, path: Path, name: str) -> str:
     except UnicodeEncodeError:
         raise DataError(f"{path}, line {row.line}: {name!r} holds half of a character: {_shown(value)}.") from None
     return value
+
+
+def half_name(values: Mapping[str, Any]) -> str | None:
+    """The first name of a column that holds half of a character, which only an escape can spell; else None."""
+    return next((name for name in values if any("\ud800" <= each <= "\udfff" for each in name)), None)
 
 
 def number(row: Row, path: Path, name: str) -> float:

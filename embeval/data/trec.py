@@ -78,6 +78,8 @@ def read_qrels(path: Path) -> Qrels:
     data = _content(path)
     first = data[: data.find(b"\n") if b"\n" in data else None].rstrip(b"\r").decode("utf-8", "replace").split("\t")
     layout = _QrelsLayout(first) if set(QRELS_HEADER) <= set(first) else _TREC_QRELS
+    if twice := [name for name in layout.columns if layout.columns.count(name) > 1]:
+        raise DataError(f"{path}, line 1: the column {twice[0]!r} appears twice.")
     found = _fast_judgments(data, layout)
     return Qrels(found if found is not None else _slow_judgments(data, path, layout))
 

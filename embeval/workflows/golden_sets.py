@@ -233,10 +233,9 @@ def _record(folder: Path, report: SplitReport, seed: int, by: Sequence[str]) -> 
         sheet = strict_json.loads(path.read_bytes())
     except ValueError:
         return
-    if not isinstance(sheet, dict):
+    if not isinstance(sheet, dict) or not isinstance(splits := sheet.setdefault("splits", {}), dict):
         return
     origin: dict[str, Any] = {"from": report.kept_as or report.source, "seed": seed, "by": list(by)}
-    splits = sheet.setdefault("splits", {})
     if report.kept_as is not None and report.source in splits:
         splits[report.kept_as] = splits[report.source]
     for part in report.parts:
@@ -247,4 +246,8 @@ def _record(folder: Path, report: SplitReport, seed: int, by: Sequence[str]) -> 
             "share": part.share,
             **origin,
         }
-    atomic.write(path, strict_json.dumps(sheet).encode("utf-8"))
+    try:
+        data = strict_json.dumps(sheet).encode("utf-8")
+    except UnicodeEncodeError:  # half of a character: nothing that was written here
+        return
+    atomic.write(path, data)

@@ -137,7 +137,7 @@ def test_a_data_set_of_the_hub(tmp_path: Path) -> None:
         ("--to x", 2, "Say what to import: a folder, a file or hf:NAME."),
         ("faq.csv --to x", 3, "faq.csv, line 1: there is no column 'question'. Columns: 'frage', 'antwort', 'art'."),
         ("nope.csv --to x", 3, "nope.csv: no such file."),
-        ("nope --to x", 3, "nope: unknown kind of file."),
+        ("nope --to x", 3, "nope: no such file."),
         ("faq.csv --to x --chunker tokens", 2, "--chunker goes with a folder of documents, not with a file of pairs."),
         ("faq.csv --to x --qrels q", 2, "A TREC collection also needs --documents."),
         (". --to x --chunk-size 3", 2, "--chunk-size needs a --chunker: tokens, heading or sentence"),

@@ -199,3 +199,12 @@ def test_search_of_a_file_of_other_documents(tmp_path: Path) -> None:
     lines = [line.split() for line in done.out.splitlines() if line.split()]
     assert lines[-2][2:] == ["7", "On", "foxes"]
     assert lines[-1] == ["They", "run."]
+
+
+def test_search_reads_on_after_a_line_that_is_no_text(project: Path) -> None:
+    """Bytes that are not UTF-8 become U+FFFD, under a locale that is strict with them too."""
+    words = ("search", "-i", "-c", "golden", "-m", "hashing", "-k", "1", "-q")
+    strict = {**environment(), "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(command(*words), input=b"\xff\xfe\nfox\n", cwd=project, env=strict, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert b"fault" not in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import NamedTuple
 from embeval.core import strict_json
 from embeval.core.words import plural
 from embeval.data.beir import QRELS_HEADER
+from embeval.data.golden import json_line
 from embeval.store import atomic
 from embeval.workflows.lint import reading
 from embeval.workflows.lint.findings import LintOptions
@@ -133,7 +133,7 @@ def _objects(lines: Lines, log: _Log, own: _Renaming, excluded: _Renaming | None
         seen[name].add(content)
         if renamed != values:
             log.tell(number, f"spaces around an id stripped: {name!r}")
-            line = json.dumps(renamed, ensure_ascii=False)
+            line = json_line(renamed).removesuffix("\n")
         kept.append(line)
     return kept
 

@@ -290,7 +290,9 @@ class _Reader:
             return None
 
     def _whole(self, name: str, row: files.Row, path: Path | None) -> None:
-        """Half characters in fields that are labels; the others were looked at as they were read."""
+        """Half characters in names and in fields that are labels; the others were looked at as they were read."""
+        if (broken := files.half_name(row.values)) is not None:
+            self._broken(name, row.line, f"the name {broken!r:.60} holds half of a character.")
         for field, value in row.values.items():
             if isinstance(value, str) and field not in ("_id", "text", "title"):
                 self._checked(name, row.line, files.text, row, path, field)

@@ -455,3 +455,13 @@ def test_another_separator_is_told(tmp_path: Path, name: str, header: str, told:
     """As spreadsheets write it where the comma is in the numbers; one column of a plain name is a column."""
     assert told in refused(write(tmp_path, name, f"{header}\na;b;3,5\n".encode()), 1)
     assert [dict(row.values) for row in files.rows(write(tmp_path, "b.csv", b"text\na;b\n"))] == [{"text": "a;b"}]
+
+
+def test_half_a_character_in_a_name(tmp_path: Path) -> None:
+    """No file takes it, so it is refused where it is read; a whole pair of halves is one character."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"\\ud83d\\ude00": 1}\n{"a": 1, "\\ud800": 2}\n', encoding="utf-8")
+    rows = files.rows(path)
+    assert next(rows).values == {"\U0001f600": 1}
+    with pytest.raises(DataError, match=r"rows\.jsonl, line 2: the name '\\ud800' holds half of a character\."):
+        next(rows)

@@ -290,3 +290,11 @@ def test_documents_that_were_not_found_may_be_called_anything() -> None:
         scores=np.array([[1.0]], dtype=np.float32),
     )
     assert lines(run) == "q Q0 a 1 1 tag\n"
+
+
+def test_a_column_that_a_header_names_twice(tmp_path: Path) -> None:
+    """Which of the two holds the grades can't be told."""
+    path = tmp_path / "qrels.tsv"
+    path.write_text("query-id\tcorpus-id\tscore\tscore\nq1\ta\t1\t2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"qrels\.tsv, line 1: the column 'score' appears twice\."):
+        trec.read_qrels(path)

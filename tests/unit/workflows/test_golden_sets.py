@@ -235,3 +235,13 @@ def test_splits_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="24 queries are too few, the part 'p'"):
         golden_sets.split(folder, {"a": 0.999, "p": 0.001})
     assert texts(folder) == before
+
+
+@pytest.mark.parametrize("sheet", ['{"splits": null}', '{"splits": [1]}', r'{"a": "\ud800"}'])
+def test_a_datasheet_that_cannot_be_added_to_stays(tmp_path: Path, sheet: str) -> None:
+    """The parts are written all the same."""
+    folder = write_set(tmp_path)
+    (folder / "datasheet.json").write_text(sheet, encoding="utf-8")
+    golden_sets.split(folder, HALVES)
+    assert (folder / "datasheet.json").read_text(encoding="utf-8") == sheet
+    assert len(load_beir(folder, "dev").qrels.judgments) == 10

@@ -175,3 +175,25 @@ def test_backups_are_not_overwritten(tmp_path: Path) -> None:
     fix(folder, "test")
     assert (folder / "corpus.jsonl.orig").read_text(encoding="utf-8") == "mine"
     assert len((folder / "corpus.jsonl.orig2").read_text(encoding="utf-8").splitlines()) == 5
+
+
+def test_half_characters_below_the_top_stay_as_they_are(tmp_path: Path) -> None:
+    """They can't be written as UTF-8, but as the escape that they came as."""
+    folder = Golden().write(tmp_path / "set")
+    (folder / "corpus.jsonl").write_text(r'{"_id":"d1 ","text":"x","more":{"a":"\ud800é"}}' + "\n", encoding="utf-8")
+    assert Change("corpus.jsonl", 1, "spaces around an id stripped: 'd1'") in fix(folder, "test")
+    row = json.loads((folder / "corpus.jsonl").read_text(encoding="utf-8"))
+    assert row == {"_id": "d1", "text": "x", "more": {"a": "\ud800é"}}
+
+
+def test_a_row_with_half_a_character_in_a_name_is_left_alone(tmp_path: Path) -> None:
+    """It is a row that loading refuses, so lint says so and nothing of its file is changed."""
+    folder = Golden().write(tmp_path / "set")
+    line = r'{"_id":"d1 ","text":"x","\ud800":"a"}' + "\n"
+    (folder / "corpus.jsonl").write_text(line, encoding="utf-8")
+    fix(folder, "test")
+    assert (folder / "corpus.jsonl").read_text(encoding="utf-8") == line
+    found = lint(folder, LintOptions()).findings
+    assert [(each.line, each.message) for each in found if each.check.code == "broken-row"] == [
+        (1, r"the name '\ud800' holds half of a character.")
+    ]
