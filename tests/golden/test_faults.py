@@ -101,7 +101,7 @@ class TestF1ConstantScorer:
     )
     def test_equal_vectors_give_the_same(self, order: Sequence[str], ties: TieRule, expected: list[float]) -> None:
         """By search: the corpus in every order, all its vectors equal."""
-        table = dict.fromkeys(["q", *order], [0.5])
+        table = {text: [0.5] for text in ("q", *order)}
         found = searched(data_for({"q": {"m": 1}}, order), table, ties=ties)
         assert means(found.records, "mrr_at_10", "ndcg_at_10", "map_at_10") == expected
 
