@@ -61,7 +61,9 @@ def columns(
         if stage == "lift":
             found[name] = final[metric] - stages["first_stage"][metric]
         elif stage == "candidate_recall":
-            found[name] = ranking.measure(before, [metric], options)[metric]
+            # Of ties across the last place too, only those that were chosen are candidates: nothing to average.
+            chosen = replace(before, ties=TieRule.DOC_ID_DESC)
+            found[name] = ranking.measure(chosen, [metric], options)[metric]
         else:
             found[name] = stages[stage][metric]
     return found

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from embeval.core import provenance, strict_json
@@ -20,7 +21,7 @@ from embeval.core.protocols import Equippable, Hybrid, Metric, Remeasurable, Sys
 from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
-from embeval.encoders import loading
+from embeval.encoders import loading, locate
 from embeval.encoders.cache import VectorCache, open_cache
 from embeval.encoders.encoder import BatchedEncoder
 from embeval.encoders.locate import Located
@@ -188,7 +189,10 @@ class _Worker:
         if isinstance(task, Equippable):
             runtime = self._options.runtime
             task = task.equipped(runtime, self._cache, lambda: loading.load_system(located, runtime))
-        collected = task.collect(payload, encoder, self._progress)
+        try:
+            collected = task.collect(payload, encoder, self._progress)
+        except UsageError as error:  # found out by the model and no other: the steps that remain may fit
+            raise EvaluationError(str(error)) from error
         late_s = _late_load_s(encoder) - late_before
         load_model_s += late_s
         info = encoder.info
@@ -395,9 +399,25 @@ def _labels(task: Task[Any], payload: Any) -> str | None:
 def portable(spec: TaskSpec) -> TaskSpec:
     """The spec without a path of this machine: the data is named by its hash, the path is only a hint."""
     path = spec.dataset.path
-    if path.startswith(("/", "~")):
+    if _on_this_machine(path):
         path = "/".join(path.split("/")[-2:])
-    return replace(spec, dataset=replace(spec.dataset, path=path))
+    return replace(spec, dataset=replace(spec.dataset, path=path), options=_portable(spec.options))
+
+
+def _portable(options: Mapping[str, strict_json.Json]) -> dict[str, strict_json.Json]:
+    """Options, in which a model such as ``rerank`` can be named by its folder too."""
+    return {
+        name: _portable(value)
+        if isinstance(value, Mapping)
+        else locate.short_name(Path(value))
+        if isinstance(value, str) and _on_this_machine(value)
+        else value
+        for name, value in options.items()
+    }
+
+
+def _on_this_machine(path: str) -> bool:
+    return path.startswith(("/", "~"))
 
 
 def _late_load_s(encoder: System) -> float:

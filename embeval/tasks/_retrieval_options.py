@@ -12,6 +12,9 @@ from embeval.data.beir import Unreachable
 from embeval.metrics import ranking
 from embeval.metrics.ranking import Gains, MapDenominator
 
+LARGEST_CONTEXT = 9_999_999
+"""Passages or tokens in a prompt: the largest that a metric can be named by."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RerankOptions:
@@ -88,3 +91,10 @@ class RetrievalOptions:
     """What average precision at k is divided by."""
     unreachable: Unreachable = Unreachable.ERROR
     """What becomes of relevant documents that are not in the corpus."""
+
+    def __post_init__(self) -> None:
+        if self.latency < 0:
+            raise ValueError(f"latency must be a number of queries from 0, not {self.latency}")
+        for name, sizes in (("context_passages", self.context_passages), ("context_tokens", self.context_tokens)):
+            if wrong := [size for size in sizes if not 1 <= size <= LARGEST_CONTEXT]:
+                raise ValueError(f"{name} must be whole numbers from 1 to {LARGEST_CONTEXT}, not {wrong[0]}")

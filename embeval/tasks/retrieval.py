@@ -32,7 +32,7 @@ from embeval.core.protocols import Collected, Metric, System, TaskRef
 from embeval.core.specs import RuntimeOptions, TaskSpec
 from embeval.core.words import plural
 from embeval.data.beir import RetrievalData, load_beir
-from embeval.errors import ConfigError, UnknownNameError
+from embeval.errors import ConfigError, ModelError, UnknownNameError
 from embeval.metrics import documents, ranking
 from embeval.metrics import rerank as rerank_metrics
 from embeval.rerankers import loading as rerankers
@@ -178,6 +178,8 @@ class RetrievalTask:
             task.reranker  # noqa: B018 - told before anything runs, not after hours
         except ConfigError as error:
             raise ConfigError(f"Task {self.spec.name!r}: {error}", key=("rerank", *error.key)) from None
+        except ModelError as error:
+            raise ModelError(f"Task {self.spec.name!r}, rerank: {error}") from None
         return task
 
     @property
@@ -266,8 +268,14 @@ class RetrievalTask:
         return counts, (*again.warnings, *told)
 
     def labels(self, payload: RetrievalData) -> str:
-        """Hash of the labels of the queries."""
-        return strict_json.digest({name: dict(values) for name, values in payload.query_labels.items()})
+        """Hash of the labels of queries and documents, and of how many queries were timed."""
+        hashed: dict[str, strict_json.Json] = {name: dict(each) for name, each in payload.query_labels.items()}
+        # Under names that no field has, and only where there are any: results without them stay what they are.
+        if payload.doc_labels:
+            hashed["\0documents"] = {name: dict(each) for name, each in payload.doc_labels.items()}
+        if self.options.latency:
+            hashed["\0latency"] = min(self.options.latency, len(_queries(payload)))
+        return strict_json.digest(hashed)
 
     def remeasure(
         self, payload: RetrievalData, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]

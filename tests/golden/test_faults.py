@@ -25,7 +25,7 @@ from embeval.core.embeddings import Embeddings
 from embeval.core.ir import Qrels, Run, TieRule, judge
 from embeval.core.progress import Silent
 from embeval.core.protocols import EncoderInfo, Undefined
-from embeval.core.specs import DatasetRef, ModelSpec, Role, RuntimeOptions, StatisticsOptions, TaskSpec
+from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.data.beir import RetrievalData, load_beir
 from embeval.data.pairs import Pairs
 from embeval.encoders import loading, locate, pooling
@@ -35,6 +35,8 @@ from embeval.encoders.shelves import Shelves
 from embeval.errors import DataError, InvalidEmbeddingsError
 from embeval.metrics import ranking
 from embeval.metrics.correlation import Correlation
+from embeval.rerankers import loading as rerankers
+from embeval.rerankers.rerank import rerank
 from embeval.runner import local
 from embeval.store.results import ResultStore
 from embeval.tasks import TASK_TYPES
@@ -42,7 +44,7 @@ from embeval.tasks.retrieval import Measured, RetrievalOptions, RetrievalTask, r
 from embeval.tasks.sts import StsTask
 from tests.support.data import write_beir, write_pairs
 from tests.support.doubles import TableEncoder, rows
-from tests.support.models import save_tiny_model
+from tests.support.models import save_tiny_cross_encoder, save_tiny_model
 
 NAMES = ("ndcg_at_10", "mrr_at_10", "map_at_10", "recall_at_10", "ndcg_at_3", "recall_at_3")
 
@@ -91,6 +93,17 @@ class TestF1ConstantScorer:
         """MRR (1 + 1/2 + 1/3) / 3 and nDCG (1 + 1/log2 3 + 1/2) / 3."""
         scored = score({"q": dict.fromkeys(order, 0.5)}, data_for({"q": {"m": 1}}, order), ties=TieRule.AVERAGE)
         assert means(scored.records, "mrr_at_10", "ndcg_at_10") == [0.61111, 0.71031]
+
+    @pytest.mark.parametrize("order", list(itertools.permutations("amz")))
+    @pytest.mark.parametrize(
+        ("ties", "expected"),
+        [(TieRule.DOC_ID_DESC, [0.5, 0.63093, 0.5]), (TieRule.AVERAGE, [0.61111, 0.71031, 0.61111])],
+    )
+    def test_equal_vectors_give_the_same(self, order: Sequence[str], ties: TieRule, expected: list[float]) -> None:
+        """By search: the corpus in every order, all its vectors equal."""
+        table = {text: [0.5] for text in ("q", *order)}
+        found = searched(data_for({"q": {"m": 1}}, order), table, ties=ties)
+        assert means(found.records, "mrr_at_10", "ndcg_at_10", "map_at_10") == expected
 
     def test_ties_at_the_cut_off_are_reported(self) -> None:
         """12 documents of equal score: the tie reaches across rank 10."""
@@ -155,6 +168,16 @@ class TestF3EmptyJudgments:
         assert scored.records.ids == ("q1",)
         assert means(scored.records, "ndcg_at_10") == [1.0]
         assert "1 query without a relevant document is left out." in scored.warnings
+
+
+def test_f3_by_search() -> None:
+    """As from a file: q1 counts 1, q3, whose only judgment is 0, counts 0, and q2 is not asked (pytrec_eval)."""
+    data = data_for({"q1": {"d1": 1}, "q3": {"d1": 0}}, ["d1", "d2"], extra_queries=["q2"])
+    found = searched(data, {"q1": [1.0], "q3": [1.0], "d1": [1.0], "d2": [0.5]})
+    assert found.run.query_ids == ("q1", "q3")
+    assert means(found.records, "ndcg_at_10") == [0.5]
+    assert found.counts["queries_without_judgments"] == 1
+    assert found.counts["queries_without_relevant"] == 1
 
 
 class TestF4UnreachableDocuments:
@@ -239,6 +262,23 @@ def test_f7_scores_are_not_computed_in_half_precision() -> None:
     found = searched(data, table)
     assert means(found.records, "mrr_at_10") == [1.0]
     assert [round(each, 8) for _, each in found.run.hits("q")] == [0.90283203, 0.90234375]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_f7_scores_of_pairs_are_logits(tmp_path: Path, dtype: Any) -> None:
+    """Heads that only give 8, 8.5 and 9, exact in bfloat16; behind a sigmoid there 0.9995 and more would all be 1."""
+    from safetensors.torch import load_file, save_file
+
+    scores = []
+    for logit in (8.0, 8.5, 9.0):
+        folder = save_tiny_cross_encoder(tmp_path / str(logit))
+        weights = load_file(folder / "model.safetensors")
+        weights["classifier.weight"].zero_()
+        weights["classifier.bias"].fill_(logit)
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        reranker = rerankers.load(rerankers.resolve(RerankerSpec(name=str(folder), dtype=dtype)))
+        scores += reranker.score([("a", "b")]).scores.tolist()
+    assert scores == [8.0, 8.5, 9.0]
 
 
 @dataclass
@@ -548,6 +588,18 @@ class TestF14Truncation:
         assert "2 of 2 documents look the same to the model as another one, once cut." in warnings
 
 
+def test_f14_a_long_query_leaves_something_of_the_document(tmp_path: Path) -> None:
+    """20 words and 16 tokens: the query is cut, the two documents still differ, and no document is lost."""
+    folder = save_tiny_cross_encoder(tmp_path / "reranker")
+    reranker = rerankers.load(rerankers.resolve(RerankerSpec(name=str(folder), max_seq_length=16)))
+    run = Run.from_dict({"q": {"yes": 2.0, "no": 1.0}})
+    done = rerank(run, 10, reranker, {"q": "night " * 20}, {"yes": "yes", "no": "no"})
+    assert done.scored.n_truncated == 2
+    assert done.scored.n_document_lost == 0
+    assert len(set(done.scored.scores.tolist())) == 2
+    assert any("2 of 2 reranked pairs were truncated" in each for each in done.warnings)
+
+
 def test_g3_a_text_alone_and_among_many(tiny_model: Path) -> None:
     """float32: batch of one and batch of many agree to 1e-6."""
     texts = [f"{word} document {number} of the archive" for number in range(9) for word in ("red", "blue", "green")]
@@ -633,6 +685,20 @@ class TestG10ExcludedDocuments:
         assert self.DATA.data_hash != replace(self.DATA, excluded={}).data_hash
 
 
+@pytest.mark.parametrize("index", ["exact", "brute", "flat", "hnsw"])
+def test_g10_by_every_index(index: str) -> None:
+    """Ten documents by falling score, the best three excluded, four wanted: the fourth to the seventh."""
+    docs = [f"d{place}" for place in range(10)]
+    data = replace(data_for({"q": {"d3": 1}}, docs), excluded={"q": frozenset(docs[:3])})
+    table = {"q": [1.0], **{doc: [10.0 - place] for place, doc in enumerate(docs)}}
+    spec = TaskSpec(name="t", type="retrieval", dataset=DatasetRef(path="unused"), main_score="mrr_at_3")
+    task = RetrievalTask(spec, Path("unused"), RetrievalOptions(depth=4, cutoffs=(3,), index=index))
+    found = task.collect(data, TableEncoder(table, similarity="dot"), Silent())
+    assert found.run is not None
+    assert [doc for doc, _ in found.run.hits("q")] == docs[3:7]
+    assert means(found.records, "mrr_at_3") == [1.0]
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(["a", "m", "2"])))
 def test_g16_the_query_itself_is_left_out_by_id_and_not_by_place(order: Sequence[str]) -> None:
     """Three hits tie at rank 1, one of which is the query: whatever the order, m and a are left, in that order."""
@@ -646,9 +712,10 @@ def test_g16_the_query_itself_is_left_out_by_id_and_not_by_place(order: Sequence
         assert means(records, "mrr_at_10") == [0.5]
 
 
-def test_g14_more_hits_wanted_than_documents_there_are() -> None:
+@pytest.mark.parametrize("index", ["exact", "brute", "flat", "hnsw", "ivf", "sq8"])
+def test_g14_more_hits_wanted_than_documents_there_are(index: str) -> None:
     """Depth 1,000 of 2 documents: ids -1 and scores -3.4e38 never reach a ranking."""
-    found = searched(data_for({"q": {"a": 1}}, ["a", "b"]), {"q": [1.0], "a": [2.0], "b": [-1.0]})
+    found = searched(data_for({"q": {"a": 1}}, ["a", "b"]), {"q": [1.0], "a": [2.0], "b": [-1.0]}, index=index)
     assert found.run.hits("q") == [("a", 2.0), ("b", -1.0)]
 
 

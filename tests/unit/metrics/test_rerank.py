@@ -82,6 +82,14 @@ def test_ties_are_averaged_before_and_not_at_best() -> None:
     assert [found[name][1] for name in names] == [0.75, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("ties", list(TieRule))
+def test_ties_across_the_last_candidate_are_no_half_candidates(ties: TieRule) -> None:
+    """a, b and c tie, and one of them is a candidate: the recall is that of the one, 0 or 1/3, and no mean of both."""
+    runs = judged({"q1": {"a": 1, "b": 1, "c": 1}}, ties)
+    found = rerank.columns(runs, runs, ["candidate_recall_at_1", "oracle_recall_at_1"], depth=1)
+    assert found["candidate_recall_at_1"][0] == found["oracle_recall_at_1"][0] == (runs.grades[0, 0] > 0) / 3
+
+
 def test_options_reach_the_metrics() -> None:
     """2^grade - 1 as gains gives another nDCG before, after and at best."""
     options = Options(gains=ranking.Gains.EXP2)

@@ -898,3 +898,24 @@ def test_a_model_that_is_loaded_late_is_timed_as_loading(
     assert (timings[1].load_model_s or 0.0) >= 0.5
     assert timings[1].phases["encode"] < 0.4
     assert timings[1].wall_s < 0.5
+
+
+def test_what_does_not_fit_one_model_stops_no_other(store: ResultStore, golden: Task[Any], tmp_path: Path) -> None:
+    """An index that can't compare as the first model does is found out when that is loaded; the second is evaluated."""
+    strange = ModelSpec(name="hashing", backend="hashing", similarity="manhattan")
+    outcomes = run(store, [retrieval(tmp_path, index="hnsw")], [strange, HASHING])
+    assert sorted(statuses(outcomes)) == ["done", "failed"]
+    assert "can't compare by manhattan" in str(next(each.error for each in outcomes if each.status == "failed"))
+
+
+def test_the_folder_of_a_second_stage_is_not_told(tmp_path: Path) -> None:
+    """Neither as a name nor among settings; names of hubs and other texts stay."""
+    for given, kept in (("/home/me/reranker", "reranker"), ("org/name", "org/name"), ("~/x/model", "x/model")):
+        spec = TaskSpec(
+            name="t",
+            type="retrieval",
+            dataset=DatasetRef(path="data"),
+            options={"depth": 10, "rerank": {"model": given, "depth": 5}},
+        )
+        assert local.portable(spec).options == {"depth": 10, "rerank": {"model": kept, "depth": 5}}
+        assert local.portable(replace(spec, options={"rerank": given})).options == {"rerank": kept}

@@ -16,7 +16,7 @@ from embeval.core.progress import Silent
 from embeval.core.protocols import Collected, System
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, ModelError
 from embeval.metrics import ranking
 from embeval.rerankers import loading as rerankers
 from embeval.retrieval.fusion import fuse
@@ -181,7 +181,7 @@ def test_a_second_stage_behind_bm25_sees_no_other_document(data: Path, tmp_path:
 
 def test_a_reranker_that_is_not_there(data: Path) -> None:
     """Told when the task is bound, with the task's name."""
-    with pytest.raises(Exception, match="does not exist"):
+    with pytest.raises(ModelError, match=r"Task 't', rerank: .*does not exist"):
         task_on(data, rerank="./nowhere")
 
 
@@ -242,3 +242,82 @@ def test_passages_are_also_judged_as_documents(data: Path) -> None:
         relevant = {f"D{number // 10}" for number in (int(query[1:]), int(query[1:]) + 8)}
         expected = 1 / (1 + min(seen.index(doc) for doc in relevant))
         assert collected.records.columns["document_mrr_at_10"][row] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("latency", [-1, -100])
+def test_a_negative_number_of_timed_queries_is_refused(data: Path, latency: int) -> None:
+    """-1 would time all queries but one."""
+    with pytest.raises(ConfigError, match="latency: must be a number of queries from 0"):
+        task_on(data, latency=latency)
+
+
+@pytest.mark.parametrize("name", ["context_tokens", "context_passages"])
+def test_an_empty_prompt_is_refused(data: Path, name: str) -> None:
+    """When the task is bound, not when its metrics are looked up."""
+    with pytest.raises(ConfigError, match=f"{name}: must be whole numbers from 1"):
+        task_on(data, **{name: [0]})
+
+
+def test_what_a_stored_result_has_to_fit(data: Path) -> None:
+    """More timed queries, or other labels of documents, are another hash; as many as there are is a limit."""
+    task = task_on(data)
+    payload = task.load()
+    hashes = [
+        task.labels(payload),
+        task_on(data, latency=3).labels(payload),
+        task_on(data, latency=5).labels(payload),
+        task.labels(replace(payload, doc_labels={"kind": {"d00": "page"}})),
+    ]
+    assert len(set(hashes)) == 4
+    assert task_on(data, latency=8).labels(payload) == task_on(data, latency=800).labels(payload)
+
+
+def test_a_ranking_alone_does_not_tell_a_second_stage_or_an_index(data: Path, tmp_path: Path) -> None:
+    """Such results are not measured anew from their last ranking."""
+    save_tiny_cross_encoder(tmp_path / "reranker")
+    plain = task_on(data)
+    payload, found = plain.load(), collect(plain, system("hashing"))
+    assert found.run is not None
+    assert plain.remeasure(payload, found.run, found.counts, found.warnings) is not None
+    for options in ({"rerank": "reranker"}, {"index": "hnsw"}, {"latency": 2}):
+        assert task_on(data, **options).remeasure(payload, found.run, found.counts, found.warnings) is None
+
+
+def test_options_of_an_index_are_part_of_the_protocol(data: Path) -> None:
+    """Other options, other neighbours."""
+    few, many = (task_on(data, index="ivf", index_options={"nlist": n}) for n in (2, 4))
+    assert few.protocol(few.load())["index_options"] == {"nlist": 2}
+    assert few.protocol(few.load()) != many.protocol(many.load())
+
+
+@pytest.mark.parametrize(("name", "index"), [("bm25", "exact"), ("hashing", "hnsw"), ("hybrid:hashing+bm25", "exact")])
+def test_excluded_documents_take_no_place(data: Path, name: str, index: str) -> None:
+    """The ten hits are those of a deep ranking without what is excluded, however they are found."""
+    deep = task_on(data, index=index)
+    payload = deep.load()
+    everything = deep.collect(payload, system(name), Silent()).run
+    assert everything is not None
+    first = {query: frozenset(doc for doc, _ in everything.hits(query)[:3]) for query in everything.query_ids}
+    shallow = task_on(data, depth=10, cutoffs=[10], index=index)
+    found = shallow.collect(replace(payload, excluded=first), system(name), Silent()).run
+    assert found is not None
+    for query in found.query_ids:
+        left = [doc for doc, _ in everything.hits(query) if doc not in first[query]]
+        got = [doc for doc, _ in found.hits(query)]
+        assert len(got) == min(10, len(left))
+        assert not first[query] & set(got)
+        if name == "bm25":  # parts of a hybrid rank anew, and an index may choose others of a tie
+            assert got == left[:10]
+
+
+def test_weights_reach_the_fusion(data: Path) -> None:
+    """All weight on one part: its ranking."""
+    for weights, part in (("1,0", "hashing"), ("0,1", "bm25")):
+        task = task_on(data)
+        fused = collect(task, system("hybrid:hashing+bm25", args={"weights": weights})).run
+        alone = collect(task, system(part)).run
+        assert fused is not None
+        assert alone is not None
+        for query in alone.query_ids:
+            hits = [doc for doc, _ in alone.hits(query)]
+            assert [doc for doc, _ in fused.hits(query)][: len(hits)] == hits
