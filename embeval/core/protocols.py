@@ -313,6 +313,18 @@ class Remeasurable(Protocol):
         """
 
 
+QUERIES_TIMED = "queries_timed"
+"""The count of items that were timed one by one."""
+
+
+@runtime_checkable
+class Timing(Protocol):
+    """A task that times some of its items, where that is asked for. What was timed once is kept."""
+
+    def n_timed(self, payload: Any) -> int:
+        """Items to be timed; 0: none."""
+
+
 @runtime_checkable
 class Equippable(Protocol):
     """A task that runs models of its own, such as a reranker."""

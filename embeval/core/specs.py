@@ -22,6 +22,9 @@ Scalar = str | int | float | bool | None
 MAX_THREADS = 1024
 """More are a typing mistake, and would take a machine down."""
 
+MAX_RESAMPLES = 1_000_000
+"""More tell nothing new, and take the memory of a machine."""
+
 _LATER_FIELDS = {"prompting": "auto", "quantize": None, "rescore": None}
 """Fields that came after results were stored: at their defaults they don't count, so that these stay what they are."""
 _ANY_MODEL = re.compile(r"model|checkpoint[-_]?\d*|final|best|last|output|export|main|\d+", re.IGNORECASE)
@@ -210,6 +213,8 @@ class StatisticsOptions:
     def __post_init__(self) -> None:
         if self.resamples < 0 or 0 < self.resamples < 100:
             raise ValueError(f"resamples must be 0 or at least 100, not {self.resamples}")
+        if self.resamples > MAX_RESAMPLES:
+            raise ValueError(f"resamples must be at most {MAX_RESAMPLES}, not {self.resamples}")
         if not 0.5 <= self.level < 1.0:
             raise ValueError(f"level must lie in [0.5, 1), not {self.level}")
         if self.seed < 0:

@@ -150,8 +150,10 @@ def _windows(units: Sequence[Span], size: int, overlap: int, start: int, end: in
 
 
 def _within(units: Sequence[Span], start: int, end: int) -> Sequence[Span]:
-    """The units that begin between two places."""
-    return units[bisect_left(units, (start, 0)) : bisect_left(units, (end, 0))]
+    """The units between two places; of one that goes across an end, the part that is inside."""
+    first = max(bisect_left(units, (start, 0)) - 1, 0)
+    cut = [(max(begin, start), min(stop, end)) for begin, stop in units[first : bisect_left(units, (end, 0))]]
+    return [(begin, stop) for begin, stop in cut if begin < stop]
 
 
 def _trimmed(text: str, spans: Iterable[Span]) -> list[Span]:

@@ -100,6 +100,12 @@ def assign(
             )
         if fitting:
             found[part] = fitting
+        elif about.needed and part in taken:
+            other = next(name for name, columns in found.items() if part in columns)
+            raise DataError(
+                f"{path}, line {line}: the column {part!r} is the {other} already, and there is none for the {part}. "
+                f"{shown}\nSay which one it is: --columns {part}=NAME"
+            )
         elif about.needed:
             close = did_you_mean(part, there)
             raise DataError(

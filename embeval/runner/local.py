@@ -6,6 +6,7 @@ finished last, so a run that is killed goes on at the first unfinished step when
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,10 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from embeval.core import provenance, strict_json
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
-from embeval.core.protocols import Equippable, Hybrid, Metric, Remeasurable, System, Task
+from embeval.core.protocols import QUERIES_TIMED, Equippable, Hybrid, Metric, Remeasurable, System, Task, Timing
 from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
@@ -25,7 +28,8 @@ from embeval.encoders import loading, locate
 from embeval.encoders.cache import VectorCache, open_cache
 from embeval.encoders.encoder import BatchedEncoder
 from embeval.encoders.locate import Located
-from embeval.errors import EmbevalError, EvaluationError, StoreError, UsageError
+from embeval.errors import EmbevalError, EvaluationError, StoreError, UnknownNameError, UsageError
+from embeval.metrics import get as get_metric
 from embeval.runner import assemble
 from embeval.store.results import ResultStore, Stored
 
@@ -286,15 +290,18 @@ class _Worker:
         labels = _labels(task, payload)
         for stored in together:
             found = stored.result
+            timed = {metric.name for metric in _timed(found, metrics)}
             if (
                 found.statistics != self._options.statistics
-                or found.signature.metrics != versions
+                or {name: n for name, n in found.signature.metrics.items() if name not in timed} != versions
+                or (found.counts.get(QUERIES_TIMED) or 0) < _n_timed(task, payload)
                 or found.main_score != metrics[0].name
                 or found.labels != labels
             ):
                 return False
         whole = together[-1]
-        evidence = self._evidence(whole.result, task, metrics, self._store.records(whole), run=None)
+        kept = [*metrics, *_timed(whole.result, metrics)]
+        evidence = self._evidence(whole.result, task, kept, self._store.records(whole), run=None)
         expected = {
             part.result.subset: part.result for part in assemble.results(evidence, StatisticsOptions(resamples=0), None)
         }
@@ -342,16 +349,20 @@ class _Worker:
     ) -> list[assemble.Part] | None:
         """The results from stored items, or from the stored ranking; None where only the model can give them."""
         old = stored.result
+        timed = _timed(old, metrics)
         run = self._store.run(stored) if old.run is not None else None
         if run is not None and isinstance(task, Remeasurable):
             # From the ranking even where the metrics are known: counts and notes hang on the main score too.
             collected = task.remeasure(payload, run, old.counts, old.warnings)
             if collected is None:
                 return None
-            evidence = self._evidence(old, task, metrics, collected.records, run=run, labels=_labels(task, payload))
+            records = collected.records
+            if timed:
+                records = _with_columns_of(timed, records, self._store.records(stored))
+            evidence = self._evidence(old, task, [*metrics, *timed], records, run=run, labels=_labels(task, payload))
             evidence = replace(evidence, counts=collected.counts, warnings=collected.warnings)
         elif all(old.signature.metrics.get(metric.name) == metric.version for metric in metrics):
-            evidence = self._evidence(old, task, metrics, self._store.records(stored), run=run)
+            evidence = self._evidence(old, task, [*metrics, *timed], self._store.records(stored), run=run)
         else:
             return None
         return assemble.results(evidence, self._options.statistics, old.timings)
@@ -390,6 +401,30 @@ def _equal_scores(there: Mapping[str, MetricValue], expected: Mapping[str, Metri
         return math.isclose(one.value, other.value, rel_tol=1e-9, abs_tol=1e-12) and one.n_items == other.n_items
 
     return there.keys() == expected.keys() and all(same(there[name], expected[name]) for name in expected)
+
+
+def _timed(stored: Result, wanted: Sequence[Metric]) -> list[Metric]:
+    """Metrics of a stored result that were measured on some items only and are not wanted now: never to be lost."""
+    others = stored.signature.metrics.keys() - {metric.name for metric in wanted}
+    found = []
+    for name in sorted(others):
+        with contextlib.suppress(UnknownNameError):  # of a plug-in that has gone
+            found.append(get_metric(name))
+    return [metric for metric in found if getattr(metric, "of_some_items", False)]
+
+
+def _n_timed(task: Task[Any], payload: Any) -> int:
+    return task.n_timed(payload) if isinstance(task, Timing) else 0
+
+
+def _with_columns_of(timed: Sequence[Metric], records: ItemRecords, old: ItemRecords) -> ItemRecords:
+    """The records with what was timed before."""
+    place = {item: row for row, item in enumerate(old.ids)}
+    columns = dict(records.columns)
+    for name in {name for metric in timed for name in metric.columns}:
+        values = old.columns[name]
+        columns[name] = np.array([values[place[item]] if item in place else np.nan for item in records.ids])
+    return replace(records, columns=columns)
 
 
 def _labels(task: Task[Any], payload: Any) -> str | None:

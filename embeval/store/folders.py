@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import glob
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from embeval.errors import ConfigError, StoreError
+from embeval.store.atomic import STALE_AFTER_S
 
 _AT_WORKING_FOLDER = -100
 _EXCHANGE = 2
@@ -30,6 +33,7 @@ def written(
     place = Path(os.path.realpath(folder))
     _refuse(place, folder, overwrite, refuse_to_replace, hint)
     partial = place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
+    _sweep(place)
     try:
         partial.mkdir(parents=True)
         yield partial
@@ -44,6 +48,15 @@ def written(
         ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _sweep(place: Path) -> None:
+    """Removes what killed processes left beside a folder; what a running one writes is not that old."""
+    limit = time.time() - STALE_AFTER_S
+    for left in place.parent.glob(f".{glob.escape(place.name)}.*.partial"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < limit:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def sync(folder: Path) -> None:

@@ -28,7 +28,7 @@ from embeval.core.embeddings import Work
 from embeval.core.ir import Run, SelfMatch
 from embeval.core.paths import expanded
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric, System, TaskRef
+from embeval.core.protocols import QUERIES_TIMED, Collected, Metric, System, TaskRef
 from embeval.core.specs import RuntimeOptions, TaskSpec
 from embeval.core.words import plural
 from embeval.data.beir import RetrievalData, load_beir
@@ -158,7 +158,12 @@ class RetrievalTask:
         return Collected(
             records=measured.records,
             run=run,
-            counts={**measured.counts, **text_counts, **pair_counts},
+            counts={
+                **measured.counts,
+                **text_counts,
+                **pair_counts,
+                **({QUERIES_TIMED: self.n_timed(payload)} if self.options.latency else {}),
+            },
             warnings=(*measured.warnings, *text_warnings, *pair_warnings, *timed.remarks),
             prompts=first.encoded[0].prompts if first.encoded else {},
             phases={**phases, "measure": ended - timed_at},
@@ -268,14 +273,16 @@ class RetrievalTask:
         return counts, (*again.warnings, *told)
 
     def labels(self, payload: RetrievalData) -> str:
-        """Hash of the labels of queries and documents, and of how many queries were timed."""
+        """Hash of the labels of queries and documents."""
         hashed: dict[str, strict_json.Json] = {name: dict(each) for name, each in payload.query_labels.items()}
-        # Under names that no field has, and only where there are any: results without them stay what they are.
+        # Under a name that no field has, and only where there are any: results without them stay what they are.
         if payload.doc_labels:
             hashed["\0documents"] = {name: dict(each) for name, each in payload.doc_labels.items()}
-        if self.options.latency:
-            hashed["\0latency"] = min(self.options.latency, len(_queries(payload)))
         return strict_json.digest(hashed)
+
+    def n_timed(self, payload: RetrievalData) -> int:
+        """Queries to be timed."""
+        return min(self.options.latency, len(_queries(payload)))
 
     def remeasure(
         self, payload: RetrievalData, run: Run, counts: Mapping[str, int | None], warnings: Sequence[str]

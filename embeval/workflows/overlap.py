@@ -152,6 +152,8 @@ def overlap(
             search.look_at(found)
         watch.advance(1)
     watch.finish()
+    if not n_texts:
+        raise DataError(f"{', '.join(map(str, files[:3]))}: there is no text to compare with.")
     return _summed(texts, search, options, len(files), n_texts)
 
 

@@ -23,6 +23,7 @@ tasks:
 
 results: results                  # where results are stored; finished ones are not run again
 
+# bm25: true                      # BM25 is evaluated as well: what a model has to beat
 # runtime:
 #   device: cpu                   # auto, cpu, cuda, cuda:1, mps
 #   batch_tokens: 2048            # padded tokens per batch

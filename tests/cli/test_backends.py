@@ -99,5 +99,5 @@ def test_doctor_knows_the_variables_of_endpoints(tmp_path: Path) -> None:
     env = {"EMBEVAL_API_CONCURRENCY": "2", "EMBEVAL_API_CONCURENCY": "3"}
     checks = embeval("doctor", "--json", cwd=tmp_path, env=env).json
     found = [check["found"] for check in checks if check["name"] == "environment"]
-    assert found[0] == "set and used: EMBEVAL_API_CONCURRENCY=2"
+    assert found[0] == "set and used: EMBEVAL_API_CONCURRENCY=2, EMBEVAL_BM25=false"
     assert found[1].startswith("EMBEVAL_API_CONCURENCY is set, but nothing reads it. Did you mean")

@@ -55,9 +55,10 @@ def test_the_drawn_tree_is_the_tree() -> None:
 
 
 def test_every_error_has_one_of_the_documented_exit_codes() -> None:
-    """0, 2, 3, 70 and 130, as the README promises; users' mistakes are 2, what can't be evaluated is 3."""
+    """0, 1, 2, 3, 70 and 130, as the README promises; users' mistakes are 2, what can't be evaluated is 3."""
     assert {code.name: int(code) for code in ExitCode} == {
         "OK": 0,
+        "OVER_BOUND": 1,
         "USAGE": 2,
         "CANNOT_EVALUATE": 3,
         "INTERNAL": 70,

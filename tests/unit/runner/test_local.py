@@ -212,6 +212,23 @@ def test_what_is_finished_is_skipped(store: ResultStore, pairs: Task[Any], golde
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
 
 
+def test_what_was_timed_is_never_lost(store: ResultStore, golden: Task[Any], tmp_path: Path) -> None:
+    """Without a wish for latency, results that have one are finished; they keep it when other metrics are wanted."""
+    (timed,) = run(store, [retrieval(tmp_path, latency=1)])
+    assert timed.result is not None
+    assert timed.result.scores["latency_p50_ms"].n_items == 1
+    assert statuses(run(store, [golden])) == ["skipped"]
+    (rescored,) = run(store, [retrieval(tmp_path, cutoffs=[10])])
+    assert rescored.result is not None
+    assert rescored.status == "rescored"
+    assert rescored.result.scores["latency_p50_ms"] == timed.result.scores["latency_p50_ms"]
+    assert "recall_at_5" not in rescored.result.scores
+    assert statuses(run(store, [retrieval(tmp_path, cutoffs=[10], latency=1)])) == ["skipped"]
+    (more,) = run(store, [retrieval(tmp_path, cutoffs=[10], latency=2)])
+    assert more.result is not None
+    assert (more.status, more.result.scores["latency_p50_ms"].n_items) == ("done", 2)
+
+
 def test_a_skipped_step_gives_all_its_results(store: ResultStore, pairs: Task[Any]) -> None:
     """Whoever reads the outcomes finds the results of the sub-sets, whether they were made now or before."""
     (first,) = run(store, [pairs])

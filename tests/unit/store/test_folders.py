@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,13 @@ def test_files_and_links_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(ConfigError, match="is a link that leads back to itself"):
         replace(tmp_path / "loop", "one")
+
+
+def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
+    """After a day, for this folder; what a running process writes, and what belongs to others, stays."""
+    for name, age in ((".set.1-a.partial", 2), (".set.2-b.partial", 0), (".other.3-c.partial", 2)):
+        (tmp_path / name).mkdir()
+        made = (tmp_path / name).stat().st_mtime - age * 24 * 3600
+        os.utime(tmp_path / name, (made, made))
+    replace(tmp_path / "set", "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.3-c.partial", ".set.2-b.partial", "set"]

@@ -56,6 +56,11 @@ tasks:
     no_relevant: skip
     gains: exp2
     map_denominator: min(k,R)
+    index_options: {}
+    context_passages: [3]
+    context_tokens: [500, 1000]
+    latency: 7
+    rerank: null
     unreachable: keep
   - name: our-pairs
     type: sts
@@ -63,6 +68,7 @@ tasks:
     columns: {sentence1: left, sentence2: right, score: gold, id: number, subset: part}
 results: out
 data: sets
+bm25: false
 runtime:
   device: cpu
   batch_tokens: 512
@@ -144,6 +150,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert {name: chosen.pop(name) for name in ("depth", "cutoffs")} == {"depth": 200, "cutoffs": (1, 10, 100)}
     assert {name: str(value) for name, value in chosen.items()} == {
         "index": "brute",
+        "index_options": "{}",
+        "context_passages": "(3,)",
+        "context_tokens": "(500, 1000)",
+        "rerank": "None",
+        "latency": "7",
         "ties": "average",
         "self_match": "drop",
         "missing_queries": "skip",
@@ -157,6 +168,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
+    assert config.bm25 is False
     assert (config.path, config.results, config.data) == (
         tmp_path / "embeval.yaml",
         tmp_path / "out",
@@ -316,7 +328,7 @@ def test_unknown_keys_with_nothing_near_list_what_is_known(tmp_path: Path) -> No
     """So that one sees what there is."""
     message = complaint(tmp_path, "models: [demo]\nxyz: 1\n")
     assert message == (
-        "embeval.yaml, line 2: xyz: unknown key. Known: data, models, results, runtime, statistics, tasks."
+        "embeval.yaml, line 2: xyz: unknown key. Known: bm25, data, models, results, runtime, statistics, tasks."
     )
 
 

@@ -362,15 +362,15 @@ def test_splits(tmp_path: Path) -> None:
     assert report.counts == {"documents": 4, "queries": 4, "judgments_dev": 2, "judgments_test": 4}
 
 
-@pytest.mark.parametrize("how", ["option", "datasheet"])
+@pytest.mark.parametrize("how", ["option", '"mteb:SciFact"', '{"kind": "hub", "name": "mteb/scifact"}'])
 def test_in_a_published_set_what_is_missing_is_a_warning(tmp_path: Path, how: str) -> None:
     """It can't be mended, and an evaluation can go on under the ceiling."""
     golden = Golden()
     golden.qrels.append("q1\tghost\t1")
     folder = golden.write(tmp_path)
     assert not found(folder).passes()
-    if how == "datasheet":
-        (folder / "datasheet.json").write_text('{"source": "mteb:SciFact"}', encoding="utf-8")
+    if how != "option":
+        (folder / "datasheet.json").write_text(f'{{"source": {how}}}', encoding="utf-8")
     report = found(folder, public=how == "option")
     assert (report.passes(), report.passes(strict=True)) == (True, False)
 

@@ -52,6 +52,14 @@ def test_each_kind_with_both_places(tmp_path: Path) -> None:
     assert (found.n_files, found.n_texts) == (1, 3)
 
 
+@pytest.mark.parametrize(("name", "content"), [("a.txt", ""), ("a.jsonl", '{"text": 5}\n')])
+def test_nothing_to_compare_with_is_no_clean_bill(tmp_path: Path, name: str, content: str) -> None:
+    """A training corpus without a text gives no share, not one of 0."""
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match="there is no text to compare with"):
+        overlap(golden(tmp_path), [tmp_path / name], OverlapOptions())
+
+
 def test_a_text_that_goes_over_lines(tmp_path: Path) -> None:
     """In a .txt file lines go on; records of others don't, but the texts of one record do."""
     words = TEXT.split()
