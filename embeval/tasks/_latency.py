@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SHOWN = 100
 """Hits that a timed search fetches at most, as a system in production would."""
 MIB = 1 << 20
-FROM_A_FILE = "ranking"
-"""The backend that only knows what a file says."""
+FROM_A_FILE = ("ranking", "precomputed")
+"""Backends that only know what a file says."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ def names(*, with_reranker: bool) -> list[str]:
 def measure(task: RetrievalTask, first: FirstStage, corpus: Texts, queries: Texts, search: Search) -> Timed:
     """Latencies of the first ``options.latency`` queries, each alone, on a system that was loaded for this.
 
-    A system that only knows rankings of given queries has no latency: all columns are empty, with a remark.
+    A system that only knows what a file says of given queries has no latency: all columns are empty, with a remark.
     """
     chosen = Texts(queries.ids[: task.options.latency], queries.texts[: task.options.latency])
     system = task.fresh()
     if not _answers(system):
         wanted = names(with_reranker=task.options.rerank is not None)
         empty = {column: dict[str, float]() for name in wanted for column in metrics.get(name).columns}
-        return Timed(empty, ("Latency was not measured: rankings from a file take no time.",))
+        return Timed(empty, ("Latency was not measured: what is read from a file takes no time.",))
     parts = _parts(system, first, corpus, search)
 
     def encode(texts: Sequence[str]) -> _Asked:
@@ -116,7 +116,7 @@ class _Part:
 
 def _answers(system: System) -> bool:
     parts = system.parts if isinstance(system, Hybrid) else (system,)
-    return all(part.spec.backend != FROM_A_FILE for part in parts)
+    return all(part.spec.backend not in FROM_A_FILE for part in parts)
 
 
 def _parts(system: System, first: FirstStage, corpus: Texts, search: Search) -> list[_Part]:

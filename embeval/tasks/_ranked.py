@@ -13,6 +13,7 @@ from embeval.core.ir import JudgedRuns, MissingQueries, NoRelevant, Run, SelfMat
 from embeval.core.records import Column, ItemRecords
 from embeval.core.words import are, plural
 from embeval.data.beir import RetrievalData
+from embeval.errors import DataError
 from embeval.metrics import answerability, context, documents, ranking
 from embeval.retrieval.passages import collapse, collapse_qrels
 from embeval.tasks import _slices
@@ -38,6 +39,8 @@ class Measured(NamedTuple):
 
 def metric_names(main: str, data: RetrievalData, options: RetrievalOptions) -> tuple[str, ...]:
     """The metrics of a ranking, the main one first."""
+    if main.startswith(documents.PREFIX) and not data.sources:
+        raise DataError(f"{main!r} needs passages of documents: a field 'document' in the rows of the corpus file.")
     cutoffs = [k for k in options.cutoffs if k <= options.depth]
     names = [main, *ranking.names(cutoffs)]
     passages = [k for k in options.context_passages if k <= options.depth]

@@ -28,7 +28,7 @@ from embeval.core.embeddings import Work
 from embeval.core.ir import Run, SelfMatch
 from embeval.core.paths import expanded
 from embeval.core.progress import Progress
-from embeval.core.protocols import QUERIES_TIMED, Collected, Metric, System, TaskRef
+from embeval.core.protocols import QUERIES_TIMED, Collected, Metric, Reranker, System, TaskRef
 from embeval.core.specs import RuntimeOptions, TaskSpec
 from embeval.core.words import plural
 from embeval.data.beir import RetrievalData, load_beir
@@ -122,6 +122,7 @@ class RetrievalTask:
     def collect(self, payload: RetrievalData, system: System, progress: Progress) -> Collected:
         """One row per judged query, one per unanswerable query, and the ranking."""
         began = time.perf_counter()
+        reranker = self._load_reranker()  # before anything is encoded, so that what can't be loaded is told at once
         queries = _queries(payload)
         search = Search(
             task=TaskRef(name=self.spec.name, type=self.spec.type),
@@ -138,7 +139,7 @@ class RetrievalTask:
                 search = replace(search, keep_in=Path(folder))
             first = rank_corpus(system, corpus, queries, search, progress)
             ranked_at = time.perf_counter()
-            again = self._rerank(first.run, corpus, queries, progress)
+            again = self._rerank(reranker, first.run, corpus, queries, progress)
             reranked_at = time.perf_counter()
             run = first.run if again is None else again.run
             extra = self._extra(payload, first, run, queries)
@@ -208,10 +209,14 @@ class RetrievalTask:
         ours = [name for name in base if ranking.FAMILY.make(name) is not None]
         return list(rerank_metrics.names(ours, depth=self.second_stage.depth))
 
-    def _rerank(self, run: Run, corpus: Texts, queries: Texts, progress: Progress) -> Reranked | None:
-        if self.second_stage is None or self.reranker is None:
+    def _load_reranker(self) -> Reranker | None:
+        return None if self.reranker is None else rerankers.load(self.reranker, self.runtime, self.cache)
+
+    def _rerank(
+        self, reranker: Reranker | None, run: Run, corpus: Texts, queries: Texts, progress: Progress
+    ) -> Reranked | None:
+        if self.second_stage is None or reranker is None:
             return None
-        reranker = rerankers.load(self.reranker, self.runtime, self.cache)
         depth = self.second_stage.depth
         progress.start("pairs", int((run.docs[:, :depth] >= 0).sum()), "pairs")
         done = rerank(

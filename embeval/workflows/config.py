@@ -13,7 +13,7 @@ from embeval.core.paths import expanded
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.encoders import loading, locate
-from embeval.errors import ConfigError, DataError, UsageError
+from embeval.errors import ConfigError, DataError, ModelError, UsageError
 from embeval.tasks import TASK_TYPES
 from embeval.workflows import requests
 
@@ -116,9 +116,9 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
                 raise ConfigError(f"a name or keys are needed here, not {entry!r}.")
         except UsageError as error:
             raise fail(("tasks", number, *_key(error)), f"tasks[{number}]: {error}") from None
-        except DataError as error:
+        except (DataError, ModelError) as error:
             place = f"{path}, line {_line(lines, ('tasks', number))}"
-            raise DataError(f"{place}: tasks[{number}]: {error}") from None
+            raise type(error)(f"{place}: tasks[{number}]: {error}") from None
     try:
         requests.refuse_same_names(tasks)
     except ConfigError as error:

@@ -235,3 +235,14 @@ def test_accelerators_are_left_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == ""
+
+
+def test_another_corpus_gets_an_index_of_its_own() -> None:
+    """The index of the last corpus is used for that one only."""
+    ranker = loading.load_system(loading.resolve(ModelSpec(name="bm25", backend="bm25")))
+    assert isinstance(ranker, Ranker)
+    found = [
+        ranker.rank(("a", "b"), texts, ("q",), ("backup",), depth=2, ties=TieRule.DOC_ID_DESC).hits("q")[0][0]
+        for texts in (("a backup", "a token"), ("a token", "a backup"), ("a backup", "a token"))
+    ]
+    assert found == ["a", "b", "a"]

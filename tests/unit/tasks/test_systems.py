@@ -16,7 +16,7 @@ from embeval.core.progress import Silent
 from embeval.core.protocols import Collected, System
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
-from embeval.errors import ConfigError, ModelError
+from embeval.errors import ConfigError, DataError, ModelError
 from embeval.metrics import ranking
 from embeval.rerankers import loading as rerankers
 from embeval.retrieval.fusion import fuse
@@ -316,3 +316,73 @@ def test_weights_reach_the_fusion(data: Path) -> None:
         for query in alone.query_ids:
             hits = [doc for doc, _ in alone.hits(query)]
             assert [doc for doc, _ in fused.hits(query)][: len(hits)] == hits
+
+
+def test_options_of_a_second_stage_reach_it(data: Path, tmp_path: Path) -> None:
+    """A tie rule of one's own decides among equal scores, its depth bounds what is timed, and its work is counted."""
+    save_tiny_cross_encoder(tmp_path / "reranker")
+    lines = [json.loads(line) for line in (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        line["text"] = "the backup"
+    (data / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    task = task_on(data, rerank={"model": "reranker", "depth": 4}, ties="doc_id_asc", latency=2)
+    seen: list[int] = []
+    real = rerankers.load
+
+    def counted(*given: Any) -> Any:
+        loaded = real(*given)
+        score = loaded.score
+
+        def noted(pairs: Any, **options: Any) -> Any:
+            seen.append(len(pairs))
+            return score(pairs, **options)
+
+        object.__setattr__(loaded, "score", noted)
+        return loaded
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rerankers, "load", counted)
+        collected = collect(task.equipped(RuntimeOptions(), None, lambda: system("hashing")), system("hashing"))
+    assert collected.run is not None
+    assert [doc for doc, _ in collected.run.hits("q0")] == [f"d{number:02}" for number in range(60)]
+    assert set(seen) == {8 * 4, 4, 2 * 4}  # all at once, one query, and both in one batch
+    assert collected.work.n_texts == collect(task_on(data), system("hashing")).work.n_texts + 8
+
+
+def test_a_main_score_of_documents_needs_passages(data: Path) -> None:
+    """Without them it would be the score of passages under another name; and no cut-off goes beyond the depth."""
+    spec = replace(task_on(data).spec, main_score="document_ndcg_at_10")
+    of_documents = retrieval.TASK.bind(spec, root=data.parent)
+    payload = of_documents.load()
+    with pytest.raises(DataError, match="needs passages of documents"):
+        of_documents.metrics(payload)
+    for name in ("ndcg_at_11", "document_ndcg_at_11"):
+        with pytest.raises(ConfigError, match="depth 10 is less"):
+            retrieval.TASK.bind(replace(task_on(data, depth=10).spec, main_score=name), root=data.parent)
+
+
+def test_whole_documents_follow_the_options_and_leave_out_the_unanswerable(data: Path) -> None:
+    """nDCG by document with gains 2^grade - 1 is another number; a judged query marked unanswerable has none."""
+    lines = [json.loads(line) for line in (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    for number, line in enumerate(lines):
+        line["document"] = f"D{number // 4}"
+    (data / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    queries = [json.loads(line) for line in (data / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    queries[0]["answerable"] = False
+    (data / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in queries), encoding="utf-8")
+    linear, doubled = (collect(task_on(data, gains=gains), system("hashing")).records for gains in ("linear", "exp2"))
+    name = "document_ndcg_at_10"
+    assert np.isnan(linear.columns[name]).tolist() == linear.outside.tolist() == [False] * 6 + [True] * 2
+    assert not np.array_equal(linear.columns[name][:6], doubled.columns[name][:6])
+
+
+def test_a_stored_ranking_without_the_unanswerable_is_not_enough(data: Path) -> None:
+    """Their top scores can't be made up: the task is to be run again."""
+    task = task_on(data)
+    payload = task.load()
+    collected = collect(task, system("hashing"))
+    run = collected.run
+    assert run is not None
+    older = Run.from_dict({query: dict(run.hits(query)) for query in run.query_ids if query != "q7"})
+    assert task.remeasure(payload, older, collected.counts, ()) is None
+    assert task.remeasure(payload, run, collected.counts, ()) is not None
