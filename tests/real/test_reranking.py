@@ -35,7 +35,7 @@ def halves(real_data: Path) -> tuple[list[Query], list[Query]]:
 def rerankers(halves: tuple[list[Query], list[Query]], tmp_path_factory: pytest.TempPathFactory) -> list[Reranker]:
     """One that was trained for an epoch, in torch and as a graph."""
     folder = tmp_path_factory.mktemp("reranker")
-    train_reranker.train(folder / "model", halves[0], epochs=1)
+    train_reranker.train(folder / "model", halves[0], epochs=1, rate=1e-4)
     (folder / "onnx").mkdir()
     export.write_cross_encoder(loading.resolve(ModelSpec(name=str(folder / "model"))), folder / "onnx")
     specs = [RerankerSpec(name=str(folder / "model")), RerankerSpec(name=str(folder / "onnx"), backend="onnx")]
