@@ -3,8 +3,8 @@
 Fine-tunes all-MiniLM-L6-v2 as a cross-encoder on one half of the queries of SelQA dev (1 positive sentence against
 some negatives, softmax over their scores, split by query, seeded), and writes it to a folder: a reranker to test
 with, that is made in minutes on a CPU and needs no download. A folder that is there is taken as it is. Then, on the
-queries of the other half, ranks each query's candidates by the bi-encoder that it started from and by the reranker; and reranks the bi-encoder's first 10 documents of Cranfield
-from end to end, in torch and from an exported graph.
+queries of the other half, ranks each query's candidates by the bi-encoder that it started from and by the reranker;
+and reranks the bi-encoder's first 10 documents of Cranfield from end to end, in torch and from an exported graph.
 
 ``python -m benchmarks.train_reranker FOLDER``
 """
