@@ -17,11 +17,16 @@ BM25, HYBRID = "bm25", "all-MiniLM-L6-v2+bm25"
 
 
 @pytest.fixture(scope="module")
-def scores(results: Mapping[str, Stored], folder: Path) -> dict[tuple[str, str], float]:
+def scores(results: Mapping[str, Stored], folder: Path, real_data: Path) -> dict[tuple[str, str], float]:
     """(system, set) -> nDCG@10, the model's vectors found again."""
     tasks = [word for name in SETS for word in ("-t", name)]
     words = ("run", "-m", "bm25", "-m", "hybrid:demo+bm25,method=weighted", *tasks, "--resamples", "0")
-    done = embeval(*words, cwd=folder, env={"EMBEVAL_RESULTS": str(folder / "systems")}, timeout=600)
+    done = embeval(
+        *words,
+        cwd=folder,
+        env={"EMBEVAL_RESULTS": str(folder / "systems"), "EMBEVAL_DATA": str(real_data)},
+        timeout=600,
+    )
     assert done.code == 0, done.err
     found = {
         (HYBRID if "+" in each.result.model.name else BM25, each.result.task.name): each.result
