@@ -101,7 +101,7 @@ class RetrievalTask:
             "map_denominator": options.map_denominator.value,
             "unreachable": options.unreachable.value,
         }
-        if self._approximate:
+        if self._approximate and options.index_options:
             protocol["index_options"] = dict(options.index_options)
         if self.second_stage is not None and self.reranker is not None:
             protocol["rerank"] = {"model": self.reranker.spec.digest, "depth": self.second_stage.depth}
