@@ -14,6 +14,7 @@ from embeval.core.ir import Qrels, Run
 from embeval.core.protocols import Reranker
 from embeval.core.specs import ModelSpec, RerankerSpec, RuntimeOptions
 from embeval.encoders import export, loading
+from embeval.encoders.cache import open_cache
 from embeval.metrics import ranking
 from embeval.rerankers import loading as reranker_loading
 from embeval.rerankers.rerank import rerank
@@ -64,7 +65,7 @@ def test_better_than_any_order(halves: tuple[list[Query], list[Query]], reranker
 
 def test_the_graph_ranks_as_torch_does(real_data: Path, rerankers: list[Reranker]) -> None:
     """The first 10 documents of Cranfield for 30 queries: scores to 1e-4, and the same documents at every rank."""
-    encoder = loading.load(loading.resolve(ModelSpec(name="demo")), CPU)
+    encoder = loading.load(loading.resolve(ModelSpec(name="demo")), CPU, open_cache())
     given = train_reranker.cranfield_candidates(real_data, encoder, n_queries=30, depth=10)
     own, graph = (rerank(given.run, 10, each, given.queries, given.documents) for each in rerankers)
     np.testing.assert_allclose(graph.scored.scores, own.scored.scores, atol=1e-4)

@@ -129,7 +129,10 @@ RESULTS = st.builds(
     scores=st.dictionaries(TEXT, VALUES, max_size=3),
     main_score=st.none() | TEXT,
     statistics=st.builds(
-        StatisticsOptions, resamples=st.just(0) | st.integers(100), level=st.floats(0.5, 0.99), seed=st.integers(0)
+        StatisticsOptions,
+        resamples=st.just(0) | st.integers(100, 1_000_000),
+        level=st.floats(0.5, 0.99),
+        seed=st.integers(0),
     ),
     counts=st.dictionaries(TEXT, st.none() | st.integers(), max_size=3),
     warnings=st.lists(TEXT, max_size=2).map(tuple),
