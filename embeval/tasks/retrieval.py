@@ -245,6 +245,9 @@ class RetrievalTask:
             )
             for name, column in columns.items():
                 extra[name] = dict(zip(before.query_ids, column.tolist(), strict=True))
+        if self._approximate:
+            # Without values for what no index was asked: BM25, and hybrids, whose parts each have their own.
+            extra |= {f"ann_recall_at_{k}": {} for k in ANN_CUTOFFS}
         if first.misses is not None:
             for k in ANN_CUTOFFS:
                 if k <= first.misses.exact.positions.shape[1]:

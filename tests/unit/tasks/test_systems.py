@@ -125,6 +125,15 @@ def test_every_kind_of_index(data: Path, index: str) -> None:
     assert values["ann_recall_at_10"] > 0.5
 
 
+@pytest.mark.parametrize("name", ["bm25", "hybrid:hashing+bm25"])
+def test_what_no_index_was_asked_misses_nothing(data: Path, name: str) -> None:
+    """BM25 and hybrids have a value for every metric but the recall of an index, which is undefined and no fault."""
+    task = task_on(data, index="hnsw")
+    values = means(collect(task, system(name)), task)
+    assert values["ann_recall_at_10"] is None
+    assert values["ndcg_at_10"] is not None
+
+
 def test_options_of_an_index_are_checked_before_anything_runs(data: Path) -> None:
     """An unknown option names the nearest one."""
     with pytest.raises(ConfigError, match="nprobe"):
