@@ -47,10 +47,8 @@ def all_slices(metric: str, values: list[LabelValue], level: float) -> None:
 def items(metric: str, values: list[Item]) -> None:
     """Prints single items."""
     names = list(values[0].labels) if values else []
-    made = _tables.table(["Item", metric, *names], right=(1,))
-    for each in values:
-        _tables.add(made, [each.id, number(each.value), *(each.labels[name] for name in names)])
-    _state.out(made)
+    rows = [[each.id, number(each.value), *(each.labels[name] for name in names)] for each in values]
+    _state.out(_tables.fitting(["Item", metric, *names], rows, _state.console(), right=(metric,), spare=names))
 
 
 def result(stored: Stored) -> None:
@@ -60,7 +58,7 @@ def result(stored: Stored) -> None:
     if shown.error is not None:
         _state.out(f"Failed: {shown.error.type}: {shown.error.message}")
     if shown.scores:
-        _state.out(_tables.scores(_ordered(shown), shown.statistics.level))
+        _state.out(_tables.scores(_ordered(shown), shown.statistics.level, _state.console()))
         if any(value.approximate for value in shown.scores.values()):
             _state.out(APPROXIMATE)
     for warning in shown.warnings:

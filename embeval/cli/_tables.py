@@ -31,12 +31,13 @@ READABLE = 10
 """Characters that a column of names needs; in a narrower one a name falls apart."""
 
 
-def table(headings: Iterable[str], *, right: Sequence[int] = ()) -> Table:
-    """An empty table; ``right`` are the columns that hold numbers."""
+def table(headings: Iterable[str], *, right: Sequence[int] = (), whole: Sequence[int] = ()) -> Table:
+    """An empty table; ``right`` are the columns that hold numbers, ``whole`` those whose texts are never folded."""
     made = Table(box=SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(headings):
         number = place in right  # a number is never broken
-        made.add_column(Text(heading), justify="right" if number else "left", overflow="fold", no_wrap=number)
+        unbroken = number or place in whole
+        made.add_column(Text(heading), justify="right" if number else "left", overflow="fold", no_wrap=unbroken)
     return made
 
 
@@ -101,17 +102,20 @@ def fitting(
     console: Console,
     *,
     right: Sequence[str] = (),
+    whole: Sequence[str] = (),
     spare: Sequence[str] = (),
 ) -> RenderableType:
     """A table that fits the terminal: columns in ``spare`` are left out, the first first, until it does.
 
-    What then is still too wide has its texts folded, or where no room is left for that, a line for each cell.
+    What then is still too wide has its texts folded, but for those of ``whole``; or where no room is left for that, a
+    line for each cell.
     """
     left_out: list[str] = []
     while True:
         kept = [place for place, heading in enumerate(headings) if heading not in left_out]
         numbers = [at for at, place in enumerate(kept) if headings[place] in right]
-        made = table([headings[place] for place in kept], right=numbers)
+        unbroken = [at for at, place in enumerate(kept) if headings[place] in whole]
+        made = table([headings[place] for place in kept], right=numbers, whole=unbroken)
         for row in rows:
             add(made, [row[place] for place in kept])
         too_wide = _width(made, console) - console.width
@@ -120,7 +124,9 @@ def fitting(
         if len(left_out) == len(spare):
             break
         left_out.append(spare[len(left_out)])
-    texts = [[headings[place], *(row[place] for row in rows)] for place in kept if headings[place] not in right]
+    texts = [
+        [headings[place], *(row[place] for row in rows)] for place in kept if headings[place] not in (*right, *whole)
+    ]
     foldable = sum(max(0, max(map(cell_len, column)) - READABLE) for column in texts)
     return made if too_wide <= foldable else _cells_down(headings, rows, console)
 
@@ -151,12 +157,17 @@ def _width(made: Table, console: Console) -> int:
     return Measurement.get(console, console.options.update(max_width=UNBOUNDED), made).maximum
 
 
-def scores(values: Iterable[tuple[str, MetricValue]], level: float) -> Table:
-    """Every metric of a result."""
-    made = table(["Metric", "Value", f"{level * 100:g} % interval", "Items", "Unscored"], right=(1, 3, 4))
+def scores(values: Iterable[tuple[str, MetricValue]], level: float, console: Console) -> RenderableType:
+    """Every metric of a result, its name in one piece: ``ndcg_at_1`` above a ``0`` would read as another metric."""
+    heading = f"{level * 100:g} % interval"
+    rows, unscored = [], 0
     for name, value in values:
-        add(made, [name, value_text(value), interval(value), str(value.n_items), str(value.n_unscored)])
-    return made
+        shown = ("n/a", value.reason or "") if value.value is None else (number(value.value), interval(value))
+        rows.append([name, *shown, str(value.n_items), str(value.n_unscored)])
+        unscored += value.n_unscored
+    headings = ["Metric", "Value", heading, "Items", "Unscored"]
+    spare = () if unscored else ("Unscored",)
+    return fitting(headings, rows, console, right=("Value", "Items", "Unscored"), whole=("Metric",), spare=spare)
 
 
 def board(shown: Board, console: Console) -> RenderableType:

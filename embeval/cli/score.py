@@ -188,7 +188,7 @@ def _show(scored: Scored) -> None:
     result = scored.result
     _show.title(result)
     values = [(name, result.scores[name]) for name in scored.metrics]
-    _state.out(_tables.scores(values, result.statistics.level))
+    _state.out(_tables.scores(values, result.statistics.level, _state.console()))
     if any(value.approximate for _, value in values):
         _state.out(APPROXIMATE)
     for warning in result.warnings:

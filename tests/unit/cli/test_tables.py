@@ -127,3 +127,31 @@ def test_a_terminal_too_narrow_for_all_breaks_names_and_never_numbers() -> None:
 def test_intervals(value: MetricValue, text: str) -> None:
     """Rough ones are marked, and a missing one says why."""
     assert _tables.interval(value) == text
+
+
+def results_table(width: int, *, unscored: int = 0) -> str:
+    """Metrics with long names, one without a value and one without an interval."""
+    note = "no interval: undefined on 12% of the resamples"
+    values = [
+        ("document_ndcg_at_10", MetricValue(value=1.0, ci_low=0.5, ci_high=1.0, n_items=10)),
+        ("context_precision_at_2000_tokens", MetricValue(value=0.5, n_items=12, n_unscored=unscored, note=note)),
+        ("usd_per_million_queries", MetricValue(value=None, n_items=0, reason="too_few_items")),
+    ]
+    return printed(lambda console: _tables.scores(values, 0.95, console), width)
+
+
+def test_metrics_of_a_result_keep_their_names_and_intervals_on_80_columns() -> None:
+    """A name that is folded would read as another metric; only the reason of a missing interval may be."""
+    lines = results_table(80).splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    cells = {line.split()[0]: " ".join(line.split()[1:]) for line in lines if line.split()}
+    assert cells["document_ndcg_at_10"] == "1.0000 ≈ 0.5000 – 1.0000 10"
+    assert cells["usd_per_million_queries"] == "n/a too_few_items 0"
+    assert cells["context_precision_at_2000_tokens"].startswith("0.5000 no interval:")
+
+
+def test_the_column_of_unscored_items_goes_only_where_it_says_nothing() -> None:
+    """Where an item has no value that stays visible, however narrow the terminal; where there is room it is shown."""
+    assert "Unscored" not in results_table(80)
+    assert "Unscored" in results_table(80, unscored=2)
+    assert "Unscored" in results_table(140)
