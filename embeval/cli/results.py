@@ -135,11 +135,13 @@ def export(
         str | None, typer.Argument(help="Id from 'results list', JSON file, or a part of its path.")
     ] = None,
     form: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--format", envvar="EMBEVAL_FORMAT", help="trec: the ranking; csv, jsonl: every metric of every item."
+            "--format",
+            envvar="EMBEVAL_FORMAT",
+            help="trec: the ranking; csv, jsonl: metrics of every item.  (default: by the ending of --to, else trec)",
         ),
-    ] = "trec",
+    ] = None,
     to: Annotated[
         str, typer.Option(envvar="EMBEVAL_TO", help="File, gzipped if it ends in .gz; - for standard output.")
     ] = "-",
@@ -167,6 +169,7 @@ def export(
         raise UsageError("--json leaves no room for the rows on standard output. Name a file with --to.")
     store = ResultStore(_state.results_folder(results))
     stored = _the_one(store, which, model, task, subset)
+    form = form or handing_over.form_of(to)
     data = handing_over.rendered(store, stored, form)
     if to == "-":
         _state.out_text(data.decode("utf-8"))

@@ -175,11 +175,13 @@ def run(
                 _state.out(APPROXIMATE)
         _state.note(f"Results: {request.results}")
     if failed:
-        _state.note(
-            f"{len(failed)} of {len(outcomes)} failed. Mend what is said above and run the same command again: "
-            "what is finished is not repeated."
-        )
         ours = all(isinstance(outcome.error, EmbevalError) for outcome in failed)
+        advice = (
+            "Mend what is said above and run the same command again: what is finished is not repeated."
+            if ours
+            else "A fault in embeval is not yours to mend: --debug shows its traceback, please report it."
+        )
+        _state.note(f"{len(failed)} of {len(outcomes)} failed. {advice}")
         raise typer.Exit(ExitCode.CANNOT_EVALUATE if ours else ExitCode.INTERNAL)
 
 

@@ -16,7 +16,17 @@ from embeval.core.words import are, plural
 from embeval.data import chunking, columns, files, readers
 from embeval.data.chunking import Chunker, Units
 from embeval.data.columns import Part
-from embeval.data.from_pairs import RELEVANT, answerable, filled, label, label_name, refuse_id, texts, whole_grade
+from embeval.data.from_pairs import (
+    RELEVANT,
+    answerable,
+    filled,
+    label,
+    label_name,
+    listed_names,
+    refuse_id,
+    texts,
+    whole_grade,
+)
 from embeval.data.golden import GoldenSet, content_id, listed, read_input
 from embeval.data.quotes import Text
 from embeval.errors import DataError, did_you_mean
@@ -30,6 +40,7 @@ PARTS: Mapping[str, Part] = {
     "chunk": Part(("chunk",)),
     "grade": Part(("grade", "relevance")),
     "answerable": Part(("answerable",)),
+    "exclude": Part(("exclude",)),
     "question_id": Part(("_id", "question_id", "query_id", "id")),
 }
 """Parts that columns of the questions play; other columns are labels."""
@@ -237,6 +248,7 @@ def _add_questions(
     for row in rows:
         query = _add_question(queries, row, path, found, used)
         relevant = _relevant(passages, row, path, found, judge, golden.notes)
+        _exclude(queries[query], _excluded(passages, row, path, found), relevant, row, path)
         if not queries[query].get("answerable", True):
             if relevant:
                 raise DataError(f"{path}, line {row.line}: this question is marked unanswerable and has a passage.")
@@ -279,6 +291,26 @@ def _add_question(
     for name, value in fields.items():
         known.setdefault(name, value)
     return query
+
+
+def _excluded(passages: Passages, row: files.Row, path: Path, found: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The passages that are no hits for a question: passages by their ids, or all of a document."""
+    excluded: list[str] = []
+    for name in listed_names(row, path, found["exclude"][0]) if "exclude" in found else ():
+        if name in passages.document_of:
+            excluded.append(name)
+        else:
+            excluded += [passage for passage, _, _ in passages.of_document[_document(passages, name, row, path)]]
+    return list(dict.fromkeys(excluded))
+
+
+def _exclude(
+    query: dict[str, Any], excluded: Sequence[str], relevant: Sequence[str], row: files.Row, path: Path
+) -> None:
+    if both := [passage for passage in excluded if passage in set(relevant)]:
+        raise DataError(f"{path}, line {row.line}: {both[0]!r} is excluded and relevant to the same question.")
+    if excluded:
+        query["exclude"] = list(dict.fromkeys([*query.get("exclude", ()), *excluded]))
 
 
 def _relevant(

@@ -14,7 +14,7 @@ from embeval.core.words import plural
 from embeval.data import columns, files
 from embeval.data.columns import Part
 from embeval.data.golden import GoldenSet, content_id, refuse_separators
-from embeval.errors import DataError
+from embeval.errors import DataError, did_you_mean
 
 PARTS: Mapping[str, Part] = {
     "question": Part(("question", "query"), needed=True),
@@ -24,6 +24,7 @@ PARTS: Mapping[str, Part] = {
     "grade": Part(("grade", "relevance")),
     "negative": Part(("negative", "negatives", "hard_negative", "hard_negatives"), several=True),
     "answerable": Part(("answerable",)),
+    "exclude": Part(("exclude",)),
     "question_id": Part(("question_id", "query_id")),
     "id": Part(("document_id", "doc_id")),
 }
@@ -47,6 +48,8 @@ class _Building:
     """Text -> the first document that has it, under whatever title."""
     negatives: list[tuple[str, str]] = field(default_factory=list)
     """(query, text) of the hard negatives."""
+    excluded: list[tuple[str, str, int]] = field(default_factory=list)
+    """(query, document id, line) of documents that are no hits for a question."""
     happened: Counter[str] = field(default_factory=Counter)
 
 
@@ -64,6 +67,7 @@ def read(rows: Sequence[files.Row], path: Path, *, given: columns.Given, split: 
     for row in rows:
         _add(building, row, path, found, labels, grade)
     _add_negatives(building)
+    _add_excluded(building, path)
     for query in building.judgments:
         if building.queries[query].get("answerable") is False and any(building.judgments[query].values()):
             raise DataError(f"{path}: the question {query!r} is marked unanswerable and has a relevant document.")
@@ -139,6 +143,8 @@ def _add(
         doc = _add_document(building, row, path, title, filled(row, path, document), given_id)
         value = whole_grade(row, path, grade) if grade else RELEVANT
         _judge(building, row, path, query, doc, value)
+    if excluded := column("exclude"):
+        building.excluded += [(query, name, row.line) for name in listed_names(row, path, excluded)]
     building.negatives += [(query, text) for name in found.get("negative", ()) for text in texts(row, path, name)]
 
 
@@ -209,6 +215,23 @@ def _add_negatives(building: _Building) -> None:
         )
 
 
+def _add_excluded(building: _Building, path: Path) -> None:
+    """Documents that are no hits for a question, once every document is known by its id."""
+    for query, name, line in building.excluded:
+        doc = building.aliases.get(name, name)
+        if doc not in building.documents:
+            raise DataError(
+                f"{path}, line {line}: the excluded document {name!r} is not there. "
+                f"{did_you_mean(name, building.aliases)}\nDocuments are excluded by their ids, which a column of the "
+                "file has to give (--columns id=NAME)."
+            )
+        if building.judgments.get(query, {}).get(doc, 0) > 0:
+            raise DataError(f"{path}, line {line}: the excluded document {name!r} is relevant to the same question.")
+        excluded = building.queries[query].setdefault("exclude", [])
+        if doc not in excluded:
+            excluded.append(doc)
+
+
 def _judge(building: _Building, row: files.Row, path: Path, query: str, doc: str, grade: int) -> None:
     grades = building.judgments.setdefault(query, {})
     if doc in grades and grades[doc] != grade:
@@ -235,6 +258,15 @@ def texts(row: files.Row, path: Path, name: str) -> list[str]:
         return []
     found = value if isinstance(value, list) else [value]
     return [filled(files.Row(row.line, {name: each}), path, name) for each in found]
+
+
+def listed_names(row: files.Row, path: Path, column: str) -> list[str]:
+    """The names of a column that holds a list of them, or a text with semicolons between them."""
+    listed_ = row.values.get(column)
+    found = texts(row, path, column)
+    if not isinstance(listed_, list):
+        found = [name.strip() for text in found for name in text.split(";")]
+    return [name for name in found if name]
 
 
 def whole_grade(row: files.Row, path: Path, name: str) -> int:

@@ -241,7 +241,8 @@ def _export(model: Any, tokenizer: Any, file: Path, name: str, *, output: Output
             return found
 
     # The exporter writes torch's fused attention out with a guard against rows of padding alone, three passes over all
-    # scores; the plain one masks with the smallest number, which needs none.
+    # scores; the plain one masks with the smallest number, which needs none. Models with an attention of their own say
+    # by these errors that they keep it.
     with contextlib.suppress(ValueError, AttributeError, NotImplementedError):
         model.set_attn_implementation("eager")
     # Two rows of which one is padded: a mask of ones alone would be taken for one that is never needed.

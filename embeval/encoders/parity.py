@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,12 +41,17 @@ class Bounds:
 
     def broken_by(self, parity: Parity) -> list[str]:
         """What of it a comparison breaks, in words."""
-        found = []
-        for name in ("cosine_min", "top_10_overlap"):
-            value, least = getattr(parity, name), getattr(self, name)
-            if not value >= least:  # so that NaN breaks it too
-                found.append(f"{name} {value:.5f} is below {least:g}")
-        return found
+        return below(self, parity)
+
+
+def below(bounds: Any, found: Any) -> list[str]:
+    """Every field of ``bounds`` that the field of that name in ``found`` is less than, in words."""
+    told = []
+    for name, least in asdict(bounds).items():
+        value = getattr(found, name)
+        if not value >= least:  # so that NaN breaks it too
+            told.append(f"{name} {value:.5f} is below {least:g}")
+    return told
 
 
 BOUNDS = {

@@ -101,7 +101,9 @@ class Board:
             found.append(f"Brackets hold {shown} bootstrap intervals.")
         if self.approximate:
             found.append(APPROXIMATE)
-        if len(self.columns) > 1 and self.rows and not self.has_means:
+        if _variants(self.columns):
+            found.append("No mean: some columns are variants of one task; --task shows some of them.")
+        elif len(self.columns) > 1 and self.rows and not self.has_means:
             found.append("No mean: no model has a value in every column; --task shows some of them.")
         if n := self.hidden_columns:
             older = plural(n, "older column is", "older columns are")
@@ -158,6 +160,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
     cells: dict[RowKey, dict[ColumnKey, MetricValue]] = {}
     newest: dict[ColumnKey, str] = {}
     protocols: dict[str, Mapping[str, strict_json.Json]] = {}
+    rerankers: dict[str, str] = {}
     levels: dict[ColumnKey, set[float]] = {}
     failed = []
     for result in results:
@@ -178,6 +181,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
         cells.setdefault(RowKey.of(result), {})[column] = result.scores[name]
         newest[column] = max(newest.get(column, ""), result.timings.started_at if result.timings else "")
         protocols[column.protocol] = result.signature.protocol
+        rerankers[column.protocol] = _reranker(result)
         if result.scores[name].ci_low is not None:
             levels.setdefault(column, set()).add(result.statistics.level)
     columns = tuple(sorted(newest if older else _latest(newest, protocols)))
@@ -192,7 +196,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
     told = [result for result in failed if result.task.name in tasks or not tasks]
     return Board(
         columns,
-        _headings(columns, protocols),
+        _headings(columns, protocols, rerankers),
         tuple(rows),
         tuple(_sentence(result) for result in told),
         hidden_columns=len(newest) - len(columns),
@@ -235,13 +239,36 @@ def _sentence(result: Result) -> str:
 
 
 def _mean(cells: Mapping[ColumnKey, MetricValue], columns: tuple[ColumnKey, ...]) -> float | None:
+    if _variants(columns):
+        return None
     values = [cells[key].value for key in columns if key in cells]
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if columns and len(known) == len(columns) else None
 
 
+def _variants(columns: tuple[ColumnKey, ...]) -> bool:
+    """Whether two columns hold one task in two ways: a mean would count its queries twice."""
+    return len({(key.task, key.split, key.metric) for key in columns}) < len(columns)
+
+
+def _reranker(result: Result) -> str:
+    """Name of the reranker of a task; empty where there is none."""
+    given = result.task.options.get("rerank")
+    name = given.get("model", "") if isinstance(given, Mapping) else given or ""
+    return str(name).rstrip("/").rpartition("/")[2]
+
+
+def _option(name: str, value: strict_json.Json, reranker: str) -> str:
+    """A part of a protocol for a heading; a reranker by its name, since its digest tells people nothing."""
+    if name == "rerank" and isinstance(value, Mapping):
+        return f"rerank={reranker} ({str(value.get('model'))[:8]}), depth {value.get('depth')}"
+    return f"{name}={value}"
+
+
 def _headings(
-    columns: tuple[ColumnKey, ...], protocols: Mapping[str, Mapping[str, strict_json.Json]]
+    columns: tuple[ColumnKey, ...],
+    protocols: Mapping[str, Mapping[str, strict_json.Json]],
+    rerankers: Mapping[str, str],
 ) -> dict[ColumnKey, str]:
     """Task names, with what tells them apart where names alone would not: split, options, protocol, metric version."""
     headings = {}
@@ -254,7 +281,7 @@ def _headings(
         own = protocols[key.protocol]
         others = [protocols[other.protocol] for other in alike if other.protocol != key.protocol]
         differing = sorted({name for other in others for name in own if other.get(name) != own[name]} - {*STATE})
-        parts += [f"{name}={own[name]}" for name in differing]
+        parts += [_option(name, own[name], rerankers[key.protocol]) for name in differing]
         if any(all(other.get(name) == own[name] for name in differing) for other in others):
             parts.append(f"#{key.protocol}")
         if any(other.metric_version != key.metric_version for other in alike):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embeval.core.ir import FloatRows
+from embeval.encoders.parity import below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +36,7 @@ class ScoreBounds:
 
     def broken_by(self, parity: ScoreParity) -> list[str]:
         """What of it a comparison breaks, in words."""
-        found = []
-        for name in ("spearman", "top_1"):
-            value, least = getattr(parity, name), getattr(self, name)
-            if not value >= least:  # so that NaN breaks it too
-                found.append(f"{name} {value:.5f} is below {least:g}")
-        return found
+        return below(self, parity)
 
 
 BOUNDS = {

@@ -24,7 +24,6 @@ import numpy as np
 
 from embeval import metrics
 from embeval.core import strict_json
-from embeval.core.embeddings import Work
 from embeval.core.ir import Run, SelfMatch
 from embeval.core.paths import expanded
 from embeval.core.progress import Progress
@@ -121,8 +120,9 @@ class RetrievalTask:
 
     def collect(self, payload: RetrievalData, system: System, progress: Progress) -> Collected:
         """One row per judged query, one per unanswerable query, and the ranking."""
-        began = time.perf_counter()
+        load_began = time.perf_counter()
         reranker = self._load_reranker()  # before anything is encoded, so that what can't be loaded is told at once
+        began = time.perf_counter()
         queries = _queries(payload)
         search = Search(
             task=TaskRef(name=self.spec.name, type=self.spec.type),
@@ -154,7 +154,8 @@ class RetrievalTask:
         text_counts, text_warnings = _of_texts(first)
         pair_counts, pair_warnings = self._of_pairs(payload, first, again)
         phases = {"encode": first.encode_s, "search": ranked_at - began - first.encode_s}
-        phases |= {"rerank": reranked_at - ranked_at} if again is not None else {}
+        if again is not None:
+            phases |= {"load_reranker": began - load_began, "rerank": reranked_at - ranked_at}
         phases |= {"latency": timed_at - reranked_at} if self.options.latency else {}
         return Collected(
             records=measured.records,
@@ -168,7 +169,7 @@ class RetrievalTask:
             warnings=(*measured.warnings, *text_warnings, *pair_warnings, *timed.remarks),
             prompts=first.encoded[0].prompts if first.encoded else {},
             phases={**phases, "measure": ended - timed_at},
-            work=first.work + (again.scored.work if again is not None else Work()),
+            work=first.work,
         )
 
     def at(self, root: Path) -> RetrievalTask:
@@ -268,6 +269,7 @@ class RetrievalTask:
         never = rerank_metrics.positives_never_candidates(before, depth)
         counts: dict[str, int | None] = {
             "pairs_reranked": again.n_pairs,
+            "pairs_scored": again.scored.work.n_texts,
             "pairs_truncated": again.scored.n_truncated,
             "pairs_document_lost": again.scored.n_document_lost,
             "relevant_never_candidates": never,

@@ -20,6 +20,12 @@ FORMS = ("trec", "csv", "jsonl")
 """``trec``: the ranking; ``csv`` and ``jsonl``: every metric and label of every item."""
 
 
+def form_of(to: str) -> str:
+    """The form that the name of a file stands for; ``trec`` for any other."""
+    ending = to.lower().removesuffix(".gz").rpartition(".")[2]
+    return ending if ending in FORMS else "trec"
+
+
 def rendered(store: ResultStore, stored: Stored, form: str) -> bytes:
     """The ranking or the items of a stored result, as UTF-8 text in one of ``FORMS``.
 

@@ -70,7 +70,13 @@ def parse_model(text: str) -> ModelSpec:
 
 
 def model_from(value: Mapping[str, Any], *, where: str) -> ModelSpec:
-    """A model from the keys of a mapping. Raises ``ConfigError`` that starts with ``where``."""
+    """A model from the keys of a mapping. Raises ``ConfigError`` that starts with ``where``.
+
+    A name that says the backend, such as ``bm25``, needs no ``backend``.
+    """
+    if "backend" not in value and isinstance(value.get("name"), str):
+        backend, name = named(value["name"])
+        value = value if backend is None else {**value, "backend": backend, "name": name}
     try:
         spec = border.load(ModelSpec, dict(value))
     except border.BorderError as error:

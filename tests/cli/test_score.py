@@ -76,6 +76,8 @@ def test_export_to_standard_output(folder: Path) -> None:
     table = embeval("results", "export", "--format", "csv", cwd=folder)
     assert table.out.splitlines()[0].startswith("id,ndcg_at_10,ndcg_at_1,")
     objects = embeval("results", "export", "--format", "jsonl", cwd=folder)
+    assert embeval("results", "export", "--to", "values.csv", cwd=folder).code == 0
+    assert (folder / "values.csv").read_text(encoding="utf-8") == table.out  # the ending says the form
     assert [json.loads(line)["id"] for line in objects.out.splitlines()] == ["q1", "q2", "q3"]
 
 

@@ -17,7 +17,7 @@ from embeval.core.specs import Dtype, RerankerSpec, RuntimeOptions
 from embeval.encoders import locate, tokens, torch_checks, torch_runtime
 from embeval.encoders.backends.transformers import load_checkpoint
 from embeval.encoders.encoder import BatchedEncoder
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, ModelError
 from embeval.rerankers import declared, labels, loading
 from embeval.rerankers.cross_encoder import COLUMNS, CrossEncoder, PairBackend, as_model, choose_limit
 from embeval.rerankers.loading import Located
@@ -32,7 +32,15 @@ class _Backend:
     def resolve(self, spec: RerankerSpec, *, verify: bool) -> Located:
         if not isinstance(remote := spec.args.get("trust_remote_code", False), bool):
             raise ConfigError(f"Reranker {spec.name!r}: trust_remote_code must be true or false, not {remote!r}.")
-        return loading.find(spec, verify=verify)
+        located = loading.find(spec, verify=verify)
+        folder = located.folder
+        has_weights = folder is None or any(folder.glob("*.safetensors*"))
+        if folder is not None and not has_weights and locate.graphs_in(folder, ["*.onnx"]):
+            raise ModelError(
+                f"Reranker {spec.name!r} is an ONNX graph, with no weights for torch. Say so: "
+                f"rerank: {{model: {spec.name}, backend: onnx}}"
+            )
+        return located
 
     def load(self, located: Located, runtime: RuntimeOptions) -> Reranker:
         return CrossEncoder(located.spec, BatchedEncoder(as_model(located.spec), _loaded(located, runtime)))

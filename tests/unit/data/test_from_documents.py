@@ -188,3 +188,16 @@ def test_columns_of_questions(folder: Path) -> None:
     given = columns.parse(["question=Frage,document=Datei"], PARTS)
     golden = read(folder, path, cutting=Cutting(), given=given, split="dev", progress=Silent())
     assert [list(grades) for grades in golden.qrels["dev"].values()] == [["b.pdf"]]
+
+
+def test_passages_that_a_question_excludes(folder: Path) -> None:
+    """One by its id, or all of a document; never one that answers the question."""
+    cutting = Cutting(chunker="heading", size=50)
+    question = {"question": "how do I go back?", "chunk": "guide.md#2", "exclude": ["guide.md#1", "sub/über.txt"]}
+    golden = made(folder, [question], cutting)
+    assert golden.queries is not None
+    assert golden.queries[0]["exclude"] == ["guide.md#1", "sub/über.txt#1"]
+    with pytest.raises(DataError, match=r"line 1: 'guide\.md#2' is excluded and relevant to the same question"):
+        made(folder, [{**question, "exclude": "guide.md"}], cutting)
+    with pytest.raises(DataError, match=r"line 1: there is no document 'guide\.mdx'"):
+        made(folder, [{**question, "exclude": "guide.mdx"}], cutting)

@@ -180,3 +180,20 @@ def test_parts_by_yaml(tmp_path: Path) -> None:
             columns.parse([], PARTS, path)
     with pytest.raises(ConfigError, match="--columns takes part=column"):
         columns.parse(["frage"], PARTS)
+
+
+def test_documents_that_a_question_excludes(tmp_path: Path) -> None:
+    """By the ids of the file, as a list or with semicolons; what isn't there, or is relevant, is told with the line."""
+    rows: list[dict[str, Any]] = [
+        {"question": "how?", "document": "first", "doc_id": "a", "exclude": ["b", "c"]},
+        {"question": "why?", "document": "second", "doc_id": "b", "exclude": " c ; a;"},
+        {"question": "who?", "document": "third", "doc_id": "c"},
+    ]
+    golden = made(write_jsonl(tmp_path / "a.jsonl", rows))
+    assert golden.queries is not None
+    assert [row.get("exclude") for row in golden.queries] == [["b", "c"], ["c", "a"], None]
+    assert not any("exclude_label" in row for row in golden.queries)
+    for exclude, said in (("nobody", "the excluded document 'nobody' is not there"), ("c", "is relevant to the same")):
+        wrong = write_jsonl(tmp_path / "b.jsonl", [*rows[:2], {**rows[2], "exclude": exclude}])
+        with pytest.raises(DataError, match=f"b.jsonl, line 3: .*{said}"):
+            made(wrong)

@@ -100,6 +100,19 @@ def test_models_by_tasks() -> None:
     ]
 
 
+def test_variants_of_one_task_have_no_mean() -> None:
+    """Plain and reranked columns count the same queries; the reranker is named, with the start of its digest."""
+    plain = made(MINI, "wiki", 0.5)
+    protocol = {**plain.signature.protocol, "rerank": {"model": "5" * 64, "depth": 20}}
+    task = replace(plain.task, options={"rerank": {"model": "models/our-ce", "depth": 20}})
+    reranked = replace(made(MINI, "wiki", 0.7), task=task, signature=replace(plain.signature, protocol=protocol))
+    board = build([plain, reranked, made(MINI, "news", 0.6)])
+    assert [row.mean for row in board.rows] == [None]
+    assert not board.has_means
+    assert "No mean: some columns are variants of one task; --task shows some of them." in board.remarks()
+    assert sum("rerank=our-ce (55555555), depth 20" in heading for heading in headings(board)) == 1
+
+
 def test_a_missing_result_is_a_gap_and_the_row_has_no_mean() -> None:
     """Never a zero; rows with gaps stand below the complete ones, by name, however good their values are."""
     other = ModelSpec(name="org/another", revision="c" * 40)

@@ -15,6 +15,7 @@ from embeval.core.specs import RerankerSpec, RuntimeOptions
 from embeval.errors import ConfigError, InvalidEmbeddingsError, ModelError
 from embeval.rerankers import loading
 from embeval.rerankers.cross_encoder import CrossEncoder
+from tests.support.exports import exported_cross_encoder
 from tests.support.models import edit_json, save_tiny_checkpoint, save_tiny_cross_encoder, save_tiny_model
 
 LONG = "one two three day old new fast slow red blue green one two three day old new fast slow red"
@@ -281,3 +282,10 @@ def test_on_a_gpu(tiny: Path, dtype: str) -> None:
         pytest.skip("no CUDA device")
     found = load(tiny, RuntimeOptions(device="cuda"), dtype=dtype).score(PAIRS).scores
     np.testing.assert_allclose(found, load(tiny).score(PAIRS).scores, atol=1e-4 if dtype == "float32" else 0.1)
+
+
+def test_a_graph_is_told_apart_from_weights() -> None:
+    """The folder of an export says what to write, before anything runs."""
+    folder = exported_cross_encoder()
+    with pytest.raises(ModelError, match=r"is an ONNX graph, with no weights for torch\. Say so: .*backend: onnx"):
+        loading.resolve(RerankerSpec(name=str(folder)))

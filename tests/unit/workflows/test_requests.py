@@ -363,3 +363,10 @@ def test_systems_that_rank() -> None:
     hybrid = requests.parse_model("hybrid:demo+bm25,method=weighted,weights=0.7,0.3,language=german")
     args = {"method": "weighted", "weights": "0.7,0.3", "language": "german"}
     assert hybrid == ModelSpec(name="demo+bm25", backend="hybrid", args=args)
+
+
+def test_a_name_that_says_the_backend_needs_no_other_word() -> None:
+    """``{name: bm25, args: …}`` of embeval.yaml is the same model as ``bm25,language=german``."""
+    from_keys = requests.model_from({"name": "bm25", "args": {"language": "german"}}, where="model")
+    assert from_keys == requests.parse_model("bm25,language=german")
+    assert requests.model_from({"name": "bm25", "backend": "static"}, where="model").backend == "static"
