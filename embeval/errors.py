@@ -11,6 +11,8 @@
         ├── ModelError                3  a model can't be found or loaded
         │   └── InvalidEmbeddingsError 3  a model gave NaN or Inf
         ├── StoreError                3  results can't be written or read back
+        ├── EvidenceError             3  results are there, but no decision can rest on them
+        │   └── NotComparableError    3  two results didn't measure the same thing
         └── MissingPackageError       3  a package that an extra brings is not installed
 
 A message says in one to three lines what was wrong, where, and what to do. It is written for the person
@@ -31,6 +33,7 @@ class ExitCode(IntEnum):
     OVER_BOUND = 1
     USAGE = 2
     CANNOT_EVALUATE = 3
+    INCONCLUSIVE = 4
     INTERNAL = 70
     INTERRUPTED = 130
 
@@ -98,6 +101,18 @@ class InvalidEmbeddingsError(ModelError):
 
 class StoreError(EvaluationError):
     """Results can't be written, or what is stored is broken."""
+
+
+class EvidenceError(EvaluationError):
+    """Results that no decision can rest on: scores that don't follow from their items, a date in the future."""
+
+
+class NotComparableError(EvidenceError):
+    """Two results that didn't measure the same thing; ``parts`` are the parts in which they differ."""
+
+    def __init__(self, message: str, parts: tuple[str, ...] = ()) -> None:
+        self.parts = parts
+        super().__init__(message)
 
 
 class MissingPackageError(EvaluationError, ImportError):

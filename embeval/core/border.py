@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BORDER: Any = {"extra": "forbid", "use_attribute_docstrings": True, "allow_inf_nan": False}
-"""Shared pydantic settings: unknown keys refused, field docstrings become descriptions, no NaN."""
+DOCSTRINGS = "use_attribute_docstrings"
+"""Setting by which field docstrings become descriptions. They are read from the source code, which takes longer than
+everything else about a record, so only ``schema`` does."""
+BORDER: Any = {"extra": "forbid", DOCSTRINGS: False, "allow_inf_nan": False}
+"""Shared pydantic settings: unknown keys refused, no NaN."""
 
 KeyPath = tuple[str | int, ...]
 
@@ -92,8 +95,14 @@ def dump(value: Any) -> strict_json.Json:
 
 
 def schema(cls: Any) -> dict[str, Any]:
-    """The JSON Schema of a border dataclass."""
-    return _adapter(cls).json_schema()
+    """The JSON Schema of a border dataclass, with the docstrings of its fields."""
+    from pydantic import TypeAdapter
+
+    BORDER[DOCSTRINGS] = True
+    try:
+        return TypeAdapter(cls).json_schema()
+    finally:
+        BORDER[DOCSTRINGS] = False
 
 
 @dataclass(frozen=True)
@@ -113,8 +122,10 @@ class Described:
 def describe(cls: Any) -> tuple[Described, ...]:
     """The fields of a border dataclass in their order."""
     whole = schema(cls)
+    # A class that holds itself, as a group of rules does, stands among the definitions.
+    own = whole["$defs"][whole["$ref"].rsplit("/", 1)[-1]] if "$ref" in whole else whole
     found = []
-    for name, field in whole["properties"].items():
+    for name, field in own["properties"].items():
         # A description that an enum has itself is not repeated by pydantic at the field.
         options = [field, *field.get("anyOf", ())]
         targets = [whole["$defs"][option["$ref"].rsplit("/", 1)[-1]] for option in options if "$ref" in option]

@@ -227,7 +227,7 @@ class Metric(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it reads."""
+        """The columns it reads. One that reads the column of its own name, and no other, is the mean of it."""
 
     def aggregate(self, columns: Mapping[str, Column]) -> float | Undefined:
         """The metric over all items, or why there is none. Columns are finite float64 [n]."""
@@ -243,6 +243,23 @@ class ResampledMetric(Metric, Protocol):
     @staticmethod
     def resampler(metrics: Sequence[Any], columns: Mapping[str, Column]) -> Resampler:
         """A function from counts to the values of M metrics of this class, which come together to share work."""
+
+
+Swapper = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+"""Signs float64 [n, R], -1 where an item's two sides change places and 1 where they stay, to differences candidate -
+baseline float64 [M, R]; NaN where undefined."""
+
+
+class SwappedMetric(Metric, Protocol):
+    """A metric for which it makes sense that an item's two sides change places, as they may if systems are alike."""
+
+    @staticmethod
+    def swapper(metrics: Sequence[Any], baseline: Mapping[str, Column], candidate: Mapping[str, Column]) -> Swapper:
+        """A function from signs to the differences of M metrics of this class.
+
+        What it swaps must be on one scale for both sides: values of a metric, but no scores of models, whose ranges
+        differ.
+        """
 
 
 @dataclass(frozen=True)
@@ -323,6 +340,27 @@ class Timing(Protocol):
 
     def n_timed(self, payload: Any) -> int:
         """Items to be timed; 0: none."""
+
+
+@runtime_checkable
+class InTurns(Protocol):
+    """A task that can time several systems in turns, so that a slow moment of the machine meets all of them."""
+
+    @property
+    def times(self) -> bool:
+        """Whether it times anything."""
+
+    def n_timed(self, payload: Any) -> int:
+        """Items to be timed."""
+
+    def ready(self, payload: Any, system: System, folder: Path, progress: Progress) -> Any | None:
+        """What this task times: its system loaded anew. ``system`` may have a cache, and does what is not timed.
+
+        ``folder`` holds what the answers need and has to stay. None for a system that takes no time.
+        """
+
+    def in_turns(self, payload: Any, systems: Sequence[Any]) -> Sequence[Mapping[str, Mapping[str, float]]]:
+        """Column -> item id -> value, of each of several things that ``ready`` gave."""
 
 
 @runtime_checkable

@@ -15,7 +15,8 @@ from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 SCHEMA_VERSION = 1
 """Version of the form of a result file."""
 APPROXIMATE_BELOW = 50
-"""Below this many items percentile intervals are known to be too narrow, and the result says so."""
+"""Below this many items an interval may cover less than 94 % or more than 96 % where 95 % is aimed at, by
+``benchmarks/results/intervals.md``, and the result says so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,8 @@ class MetricValue:
     """Why ``value`` is null: ``constant_input``, ``too_few_items``, ``undefined_in_subset:…``."""
     note: str | None = None
     """What to keep in mind when reading the interval."""
+    interval: str | None = None
+    """How the interval was made: ``bca`` or ``wilson``; null: there is none, or it is an older one by percentiles."""
 
     @property
     def approximate(self) -> bool:
@@ -93,6 +96,8 @@ class Timings:
     """Of these, per second; null where there were none."""
     tokens_per_s: float | None = None
     """Their tokens per second, padding not counted."""
+    session: str | None = None
+    """Where queries were timed in turns with those of other systems: one id for all of them; null: timed alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

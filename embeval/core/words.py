@@ -11,3 +11,8 @@ def plural(n: int, singular: str, several: str | None = None) -> str:
 def are(n: int) -> str:
     """The verb that goes with that many."""
     return "is" if n == 1 else "are"
+
+
+def have(n: int) -> str:
+    """The verb that goes with that many."""
+    return "has" if n == 1 else "have"

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embeval.core import border
 from embeval.core.border import BORDER, KeyPath
 from embeval.core.paths import expanded
 from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
+from embeval.core.yaml_files import line_of, read_yaml
 from embeval.encoders import loading, locate
-from embeval.errors import ConfigError, DataError, ModelError, UsageError
+from embeval.errors import ConfigError, DataError, ModelError, UnknownNameError, UsageError
 from embeval.tasks import TASK_TYPES
 from embeval.workflows import requests
 
+if TYPE_CHECKING:
+    from embeval.gates.policy import Policy
+
 FILE_NAME = "embeval.yaml"
+GATE = "gate"
+"""The key with the policy of a release gate."""
 HYBRID = "hybrid"
 """The backend whose name lists other models."""
-MAX_NODES = 100_000
-"""Values that a file may have once its aliases are followed: a small file of nested aliases can stand for billions."""
-TEXT_KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,8 @@ class Config:
     """How uncertainty is estimated."""
     bm25: bool
     """Whether BM25 is evaluated as well."""
+    gate: Policy | None = None
+    """The policy of ``embeval gate``."""
 
 
 def load_config(path: Path, *, data: Path | None = None) -> Config:
@@ -73,13 +78,13 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         raise ConfigError(f"{path}: the file must hold keys such as 'models' and 'tasks'.")
 
     def fail(where: KeyPath, text: str) -> ConfigError:
-        return ConfigError(f"{path}, line {_line(lines, where)}: {text}")
+        return ConfigError(f"{path}, line {line_of(lines, where)}: {text}")
 
-    known = ["models", "tasks", *(each.name for each in fields(_Settings))]
+    known = ["models", "tasks", GATE, *(each.name for each in fields(_Settings))]
     for key in value:
         if key not in known:
             raise fail((key,), str(border.unknown_key((key,), known)))
-    rest = {key: value[key] for key in value if key not in ("models", "tasks")}
+    rest = {key: value[key] for key in value if key not in ("models", "tasks", GATE)}
     try:
         settings = border.load(_Settings, rest)
     except border.BorderError as error:
@@ -117,12 +122,13 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         except UsageError as error:
             raise fail(("tasks", number, *_key(error)), f"tasks[{number}]: {error}") from None
         except (DataError, ModelError) as error:
-            place = f"{path}, line {_line(lines, ('tasks', number))}"
+            place = f"{path}, line {line_of(lines, ('tasks', number))}"
             raise type(error)(f"{place}: tasks[{number}]: {error}") from None
     try:
         requests.refuse_same_names(tasks)
     except ConfigError as error:
         raise fail(("tasks", *error.key), str(error)) from None
+    policy = _gate(value[GATE], path, lines, tasks, fail) if GATE in value else None
     return Config(
         path=path,
         models=tuple(models),
@@ -132,7 +138,21 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         runtime=settings.runtime,
         statistics=settings.statistics,
         bm25=settings.bm25,
+        gate=policy,
     )
+
+
+def _gate(value: Any, path: Path, lines: Mapping[KeyPath, int], tasks: list[Task[Any]], fail: Any) -> Policy:
+    """The policy of the file, once each of its rules speaks of a task of the file, where it names any."""
+    from embeval.gates import policy as policies
+
+    policy = policies.from_value(value, str(path), lines, (GATE,))
+    names = {task.spec.name for task in tasks}
+    for rule, where in policies.walk(policy.rules):
+        if names and rule.metric is not None and rule.ref.place.task not in names:
+            problem = UnknownNameError("task", rule.ref.place.task, names)
+            raise fail((GATE, *where, "metric"), f"{border.spell((GATE, *where, 'metric'))}: {problem}")
+    return policy
 
 
 def _model(entry: Any, root: Path) -> ModelSpec:
@@ -179,9 +199,12 @@ def _list(value: Mapping[str, Any], key: str, fail: Any) -> list[Any]:
 
 def config_schema() -> dict[str, Any]:
     """The JSON Schema of ``embeval.yaml``, made from the classes that read it."""
+    from embeval.gates.policy import Policy
+
+    policy = border.schema(Policy)
     model = border.schema(ModelSpec)
     settings = border.schema(_Settings)
-    definitions = {**settings.pop("$defs", {}), "ModelSpec": model}
+    definitions = {**settings.pop("$defs", {}), **policy.pop("$defs", {}), "ModelSpec": model, "Policy": policy}
     entries: list[dict[str, Any]] = [{"type": "string", "description": "Name in the catalogue, or [type:]path."}]
     for name in TASK_TYPES.names():
         options = border.schema(TASK_TYPES.get(name).options)
@@ -208,6 +231,7 @@ def config_schema() -> dict[str, Any]:
         },
         "tasks": {"type": "array", "items": {"anyOf": entries}, "description": "Tasks to evaluate them on."},
         **settings["properties"],
+        GATE: {"$ref": "#/$defs/Policy", "description": "When a candidate may be released, for embeval gate."},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -220,75 +244,5 @@ def config_schema() -> dict[str, Any]:
     }
 
 
-def read_yaml(path: Path) -> tuple[Any, dict[KeyPath, int]]:
-    """(value, line of each key path). Raises ``ConfigError`` for broken YAML, double keys and endless aliases."""
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file. 'embeval init' writes one.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: can't be read ({error}).") from None
-    try:
-        loader = _loader()
-        node = yaml.compose(text, Loader=loader)
-        lines: dict[KeyPath, int] = {}
-        if node is not None:
-            _walk(node, (), lines, path, ())
-        value = yaml.load(text, Loader=loader)  # noqa: S506  # the loader below is a SafeLoader
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f", line {mark.line + 1}" if mark is not None else ""
-        raise ConfigError(f"{path}{place}: not valid YAML ({error.problem or error.context}).") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not valid YAML ({str(error).splitlines()[0]}).") from None
-    return value, lines
-
-
-def _loader() -> Any:
-    """A SafeLoader that leaves dates as the text that they are in the file."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    return Loader
-
-
-def _walk(node: Any, where: KeyPath, lines: dict[KeyPath, int], path: Path, inside: tuple[int, ...]) -> None:
-    import yaml
-
-    if id(node) in inside:
-        raise ConfigError(f"{path}, line {node.start_mark.line + 1}: this value contains itself through an alias.")
-    if len(lines) > MAX_NODES:
-        raise ConfigError(f"{path}: more than {MAX_NODES} values once aliases are followed.")
-    lines[where] = node.start_mark.line + 1
-    if isinstance(node, yaml.MappingNode):
-        for key, below in node.value:
-            line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode) or key.tag not in TEXT_KEYS:
-                shown = key.value if isinstance(key, yaml.ScalarNode) else "…"
-                raise ConfigError(f"{path}, line {line}: unknown key {shown!r}. A key must be text.")
-            here = (*where, key.value)
-            if here in lines:
-                raise ConfigError(f"{path}, line {line}: the key {key.value!r} stands here twice.")
-            _walk(below, here, lines, path, (*inside, id(node)))
-            lines[here] = line
-    elif isinstance(node, yaml.SequenceNode):
-        for number, below in enumerate(node.value):
-            _walk(below, (*where, number), lines, path, (*inside, id(node)))
-
-
 def _key(error: UsageError) -> KeyPath:
     return error.key if isinstance(error, ConfigError) else ()
-
-
-def _line(lines: Mapping[KeyPath, int], where: KeyPath) -> int:
-    while where and where not in lines:
-        where = where[:-1]
-    return lines.get(where, 1)

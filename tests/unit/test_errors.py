@@ -51,16 +51,17 @@ def real_tree() -> dict[str, tuple[str | None, int]]:
 def test_the_drawn_tree_is_the_tree() -> None:
     """Names, parents and exit codes in the docstring equal those of the classes: none more, none less."""
     assert drawn_tree() == real_tree()
-    assert len(real_tree()) == 10
+    assert len(real_tree()) == 12
 
 
 def test_every_error_has_one_of_the_documented_exit_codes() -> None:
-    """0, 1, 2, 3, 70 and 130, as the README promises; users' mistakes are 2, what can't be evaluated is 3."""
+    """0, 1, 2, 3, 4, 70 and 130, as the README promises; users' mistakes are 2, what can't be evaluated is 3."""
     assert {code.name: int(code) for code in ExitCode} == {
         "OK": 0,
         "OVER_BOUND": 1,
         "USAGE": 2,
         "CANNOT_EVALUATE": 3,
+        "INCONCLUSIVE": 4,
         "INTERNAL": 70,
         "INTERRUPTED": 130,
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embeval.core.packages import require
+from embeval.core.packages import not_installed, require
 from embeval.errors import ExitCode, MissingPackageError
 
 
@@ -55,3 +55,13 @@ def test_a_broken_package_is_not_called_missing(
     with pytest.raises(error) as caught:
         require("broken_package_of_this_test", extra="demo", purpose="The demo model")
     assert not isinstance(caught.value, MissingPackageError)
+
+
+def test_a_package_of_the_full_install_that_is_missing() -> None:
+    """Named by its first part; a module of embeval's own that is missing is a fault, and stays one."""
+    problem = not_installed(ModuleNotFoundError("no", name="lmdb.tool"))
+    assert problem is not None
+    assert problem.exit_code == 3
+    assert str(problem).startswith("The package 'lmdb' is not installed. A light install has gate,")
+    assert not_installed(ModuleNotFoundError("no", name="embeval.tasks.mine")) is None
+    assert not_installed(ModuleNotFoundError("no")) is None
