@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from embeval.core.protocols import Metric, Resampler, Undefined
+from embeval.core.protocols import Metric, Resampler, Swapper, Undefined
 from embeval.core.records import Column
 from embeval.errors import UnknownNameError
 from embeval.registry import Registry
@@ -72,3 +72,13 @@ class MeanOf:
             return np.asarray(values @ weights / weights.sum(axis=0))
 
         return resample
+
+    @staticmethod
+    def swapper(metrics: Sequence[MeanOf], baseline: Mapping[str, Column], candidate: Mapping[str, Column]) -> Swapper:
+        """Means of the differences, each with a sign."""
+        differences = np.stack([candidate[metric.name] - baseline[metric.name] for metric in metrics])
+
+        def swap(signs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            return np.asarray(differences @ signs / differences.shape[1])
+
+        return swap

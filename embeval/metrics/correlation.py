@@ -10,14 +10,15 @@ of draws below it plus (its own draws + 1) / 2, a cumulative sum of counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from embeval.core.protocols import Resampler, Undefined
+from embeval.core.protocols import Resampler, Swapper, Undefined
 from embeval.core.records import Column
 from embeval.core.specs import SimilarityName
 
@@ -27,6 +28,8 @@ Counts = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.float32]
 """Whole numbers small enough to be exact in float32."""
 
+EXACT = 1 << 24
+"""Up to here float32 holds every whole number."""
 SPREAD_OF_ROUNDING = 1e-13
 """Largest variance of equal values scaled to at most 1 that is still rounding error."""
 
@@ -49,17 +52,19 @@ class Correlation:
 
     def aggregate(self, columns: Mapping[str, Column]) -> float | Undefined:
         """The coefficient in [-1, 1]."""
-        from scipy import stats
-
         x, y = columns[self.x], columns[self.y]
         if len(x) < 2:
             return Undefined("too_few_items")
         if np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
             return Undefined("constant_input")
         if self.kind == "spearman":
-            x, y = stats.rankdata(x), stats.rankdata(y)
-        value = float(stats.pearsonr(x, y).statistic)
+            x, y = _mid_ranks(x), _mid_ranks(y)
+        value = _correlation(x, y)
         return value if np.isfinite(value) else Undefined("constant_input")
+
+    def on(self, names: Mapping[str, str]) -> Correlation:
+        """The same of other columns; those that ``names`` doesn't have stay."""
+        return replace(self, x=names.get(self.x, self.x), y=names.get(self.y, self.y))
 
     @staticmethod
     def resampler(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> Resampler:
@@ -78,6 +83,37 @@ class Correlation:
             return rows
 
         return resample
+
+    @staticmethod
+    def swapper(
+        metrics: Sequence[Correlation], baseline: Mapping[str, Column], candidate: Mapping[str, Column]
+    ) -> Swapper:
+        """Differences of coefficients where what changes places is on one scale for both systems.
+
+        Mid-ranks within each system for Spearman, scores in standard deviations of each system for Pearson. Raw scores
+        would not do: two models may use ranges that hardly meet.
+        """
+        parts = [_swapper(metric, baseline, candidate) for metric in metrics]
+
+        def swap(signs: Rows) -> Rows:
+            return np.stack([part(signs) for part in parts])
+
+        return swap
+
+
+def _mid_ranks(values: Column) -> Column:
+    """float64 [n]: ranks from 1, equal values sharing the mean of theirs."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(sizes) - (sizes - 1) / 2.0)[group])
+
+
+def _correlation(x: Column, y: Column) -> float:
+    """Pearson's coefficient; NaN where the spread of one side is no more than rounding error."""
+    # By the largest value first, so that no square is too large or too small for a float.
+    x, y = (values / np.abs(values).max() for values in (x, y))
+    x, y = x - x.mean(), y - y.mean()
+    spread = float(np.sqrt((x @ x) * (y @ y)))
+    return min(1.0, max(-1.0, float(x @ y) / spread)) if spread > 0.0 else math.nan
 
 
 @dataclass(frozen=True)
@@ -99,18 +135,39 @@ class _Sorted:
         group[order] = np.cumsum(new) - 1
         return cls(order, np.flatnonzero(new), group)
 
-    def ranks(self, counts: Whole) -> tuple[Whole, Column]:
-        """([n, R] centred ranks x 2 of each item, [R] their weighted sum of squares) for counts [n, R]."""
-        drawn = counts[self.order]
+    def ranks(self, counts: Whole, totals: Column) -> tuple[Whole, Column]:
+        """([n, R] centred ranks x 2, [R] their weighted sum of squares) for counts [n, R] and their sums [R]."""
+        drawn = np.take(counts, self.order, axis=0)
         if len(self.starts) < len(self.order):
             drawn = np.add.reduceat(drawn, self.starts, axis=0)
         # The mid-rank of a group is what was drawn below it plus (its own draws + 1) / 2; n + 1 is the mean of
         # twice that.
-        ranks = np.cumsum(drawn, axis=0, dtype=np.float32)
+        ranks = _cumulated(drawn)
         ranks *= 2.0
         ranks -= drawn
-        ranks -= counts.sum(axis=0)
-        return ranks[self.group], np.asarray(np.einsum("ij,ij,ij->j", drawn, ranks, ranks, dtype=np.float64))
+        ranks -= totals.astype(np.float32)
+        # The squares of n ranks without ties sum up to (n³ - n) / 3, and t that are tied take (t³ - t) / 3 away.
+        tied = np.einsum("ij,ij,ij->j", drawn, drawn, drawn)
+        if tied.max() >= EXACT:
+            tied = np.einsum("ij,ij,ij->j", drawn, drawn, drawn, dtype=np.float64)
+        return np.take(ranks, self.group, axis=0), (totals**3 - tied) / 3.0
+
+
+STRIDE = 12
+"""Rows that are added up apart: in a sum over rows numpy starts anew for each, and takes twice as long."""
+
+
+def _cumulated(drawn: Whole) -> Whole:
+    """float32 [n, R]: sums over the rows up to each, as ``numpy.cumsum`` along the first axis."""
+    n, width = drawn.shape
+    n_runs = -(-n // STRIDE)
+    runs = np.zeros((n_runs * STRIDE, width), dtype=np.float32)
+    runs[:n] = drawn
+    runs = runs.reshape(n_runs, STRIDE, width)
+    for place in range(1, STRIDE):
+        runs[:, place] += runs[:, place - 1]
+    runs[1:] += np.cumsum(runs[:-1, -1], axis=0)[:, None]
+    return np.asarray(runs.reshape(-1, width)[:n])
 
 
 def _spearman(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> Callable[[Counts], Rows]:
@@ -119,7 +176,8 @@ def _spearman(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> 
     def resample(counts: Counts) -> Rows:
         # Twice a rank is whole, and float32 holds whole numbers exactly up to 16 million. Sums are in float64.
         narrow = counts.astype(np.float32)
-        ranked = {name: column.ranks(narrow) for name, column in ordered.items()}
+        totals = narrow.sum(axis=0, dtype=np.float64)
+        ranked = {name: column.ranks(narrow, totals) for name, column in ordered.items()}
         weighted = {name: narrow * ranked[name][0] for name in {metric.x for metric in metrics}}
         covariance = [
             np.einsum("ij,ij->j", weighted[metric.x], ranked[metric.y][0], dtype=np.float64) for metric in metrics
@@ -149,6 +207,35 @@ def _pearson(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> C
         return _divide(product - first[xs] * first[ys], spread[xs] * spread[ys])
 
     return resample
+
+
+def _swapper(metric: Correlation, baseline: Mapping[str, Column], candidate: Mapping[str, Column]) -> Swapper:
+    gold = _standardised(baseline[metric.x], metric.kind)
+    one, other = (_standardised(side[metric.y], metric.kind) for side in (baseline, candidate))
+    # A side after the swap is middle -+ sign * half, so its sums are linear in the signs.
+    middle, half = (one + other) / 2.0, (other - one) / 2.0
+    terms = np.stack([half, 2.0 * middle * half, gold * half]) / len(gold)
+    square, product = float((middle**2 + half**2).mean()), float((gold * middle).mean())
+
+    def swap(signs: Rows) -> Rows:
+        mean, squares, products = terms @ signs
+        sides = []
+        for side in (-1.0, 1.0):
+            spread = square + side * squares - mean**2
+            spread[spread <= SPREAD_OF_ROUNDING] = 0.0  # all values equal after the swap
+            sides.append(_divide(product + side * products, spread))
+        return np.asarray(sides[1] - sides[0])
+
+    return swap
+
+
+def _standardised(values: Column, kind: Kind) -> Column:
+    """Mean 0 and variance 1, of the mid-ranks for Spearman."""
+    if kind == "spearman":
+        once = np.ones((len(values), 1), dtype=np.float32)
+        values = _Sorted.of(values).ranks(once, once.sum(axis=0, dtype=np.float64))[0][:, 0].astype(np.float64)
+    centred = values - values.mean()
+    return np.asarray(centred / (np.sqrt((centred**2).mean()) or 1.0))
 
 
 def _divide(covariance: Rows, spreads: Rows) -> Rows:

@@ -13,7 +13,9 @@ from embeval.core.protocols import Metric, Undefined
 from embeval.core.records import ANSWERABLE, Column, ItemRecords
 from embeval.core.result import MetricValue
 from embeval.core.specs import StatisticsOptions
-from embeval.stats import bootstrap
+from embeval.stats import bootstrap, intervals
+from embeval.stats.bootstrap import Interval
+from embeval.stats.intervals import Method
 
 Weighting = Literal["mean", "wmean"]
 
@@ -30,12 +32,17 @@ class Estimate:
     """Items with a value."""
     n_unscored: int
     """Items without one, left out."""
+    jackknife: Column
+    """float64 [J]: the metric without some item; of a mean over groups, what each adds to it. Only distances from the
+    mean count."""
+    is_share: bool = False
+    """Whether it is the share of independent items with a property: the mean of a column of 0 and 1."""
 
     def to_value(self, statistics: StatisticsOptions) -> MetricValue:
         """The number for a result, with its interval."""
         if isinstance(self.value, Undefined):
             return MetricValue(value=None, reason=self.value.reason, n_items=self.n_items, n_unscored=self.n_unscored)
-        interval = bootstrap.percentile(self.samples, statistics.level, n_items=self.n_items)
+        interval, method = self._interval(statistics.level)
         return MetricValue(
             value=self.value,
             ci_low=interval.low,
@@ -43,7 +50,15 @@ class Estimate:
             n_items=self.n_items,
             n_unscored=self.n_unscored,
             note=interval.note,
+            interval=None if interval.low is None else method,
         )
+
+    def _interval(self, level: float) -> tuple[Interval, Method]:
+        assert not isinstance(self.value, Undefined)
+        if self.is_share and len(self.samples) and self.n_items >= 2:
+            low, high = intervals.wilson(self.value * self.n_items, self.n_items, level)
+            return Interval(low, high, bootstrap.approximate(self.n_items)), "wilson"
+        return bootstrap.bca(self.value, self.samples, self.jackknife, level, n_items=self.n_items), "bca"
 
 
 def estimate(
@@ -54,11 +69,11 @@ def estimate(
     for scored, group in _by_scored_items(records, metrics):
         columns = {name: records.columns[name][scored] for metric in group for name in metric.columns}
         n_items = int(scored.sum())
-        samples = np.empty((len(group), 0))
+        samples = left_out = np.empty((len(group), 0))
+        clusters = None
+        if records.clusters is not None:
+            clusters = [records.clusters[row] for row in np.flatnonzero(scored)]
         if n_items >= 2 and statistics.resamples:
-            clusters = None
-            if records.clusters is not None:
-                clusters = [records.clusters[row] for row in np.flatnonzero(scored)]
             samples = bootstrap.distribution(
                 group,
                 columns,
@@ -67,13 +82,27 @@ def estimate(
                 purpose=purpose,
                 clusters=clusters,
             )
-        for metric, sample in zip(group, samples, strict=True):
-            value = metric.aggregate(columns) if n_items else Undefined("too_few_items")
-            estimates[metric.name] = Estimate(value, sample, n_items, _unscored(records, metric, scored))
+            left_out = bootstrap.jackknife(group, columns, clusters)
+        for metric, sample, without in zip(group, samples, left_out, strict=True):
+            estimates[metric.name] = Estimate(
+                metric.aggregate(columns) if n_items else Undefined("too_few_items"),
+                sample,
+                n_items,
+                unscored(records, metric, scored),
+                without,
+                clusters is None and _is_share(metric, columns),
+            )
     return {metric.name: estimates[metric.name] for metric in metrics}
 
 
-def _unscored(records: ItemRecords, metric: Metric, scored: npt.NDArray[np.bool_]) -> int:
+def _is_share(metric: Metric, columns: Mapping[str, Column]) -> bool:
+    if metric.columns != (metric.name,):
+        return False
+    values = columns[metric.name]
+    return bool(((values == 0.0) | (values == 1.0)).all())
+
+
+def unscored(records: ItemRecords, metric: Metric, scored: npt.NDArray[np.bool_]) -> int:
     """Items without a value that should have one."""
     if getattr(metric, "of_some_items", False):
         return 0
@@ -85,7 +114,7 @@ def mean_over(groups: Mapping[str, Mapping[str, Estimate]], weighting: Weighting
     """Metric name -> mean of its estimates in each group, equally weighted or by number of items (``wmean``).
 
     Items stay in their group when resampled, so the interval speaks of these groups and not of groups in general.
-    Undefined in one group is undefined in the mean.
+    The interval is BCa's, as each group's is. Undefined in one group is undefined in the mean.
     """
     means = {}
     for name in next(iter(groups.values())):
@@ -95,15 +124,27 @@ def mean_over(groups: Mapping[str, Mapping[str, Estimate]], weighting: Weighting
         n_unscored = sum(each.n_unscored for each in of_groups.values())
         undefined = [label for label, each in of_groups.items() if isinstance(each.value, Undefined)]
         value: float | Undefined
-        samples = np.empty(0)
+        samples = left_out = np.empty(0)
         if undefined:
             value = Undefined(f"undefined_in_subset:{undefined[0]}")
         else:
             value = float(np.average([each.value for each in of_groups.values()], weights=shares))
             if len({len(each.samples) for each in of_groups.values()}) == 1:
                 samples = np.average([each.samples for each in of_groups.values()], axis=0, weights=shares)
-        means[name] = Estimate(value, samples, n_items, n_unscored)
+                left_out = np.concatenate(
+                    [_pulls(each.jackknife) * share for each, share in zip(of_groups.values(), shares, strict=True)]
+                )
+        means[name] = Estimate(value, samples, n_items, n_unscored, left_out)
     return means
+
+
+def _pulls(jackknife: Column) -> Column:
+    """What each item of a group moves the group's value by: with m items, leaving one out moves it by more.
+
+    Source: Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 3.2 (several samples).
+    """
+    defined = jackknife[~np.isnan(jackknife)]
+    return np.asarray((defined - defined.mean()) * (1.0 - 1.0 / len(defined))) if len(defined) else defined
 
 
 def _by_scored_items(

@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from embeval import metrics
-from embeval.core.protocols import Undefined
+from embeval.core.protocols import Metric, Undefined
 from embeval.metrics import MeanOf
-from embeval.stats import bootstrap
+from embeval.stats import bootstrap, intervals
 from embeval.stats.rng import seed_sequence
 
 RNG = np.random.default_rng(7)
@@ -43,9 +43,11 @@ def test_whole_clusters_are_drawn() -> None:
 
 @pytest.mark.parametrize("name", ["cosine_spearman", "cosine_pearson"])
 def test_interval_equals_that_of_scipy(name: str) -> None:
-    """Percentile interval of ``scipy.stats.bootstrap`` on the same statistic, within Monte Carlo error."""
+    """BCa interval of ``scipy.stats.bootstrap`` (1.17.1) on the same statistic, within Monte Carlo error."""
     metric = metrics.get(name)
     ours = bootstrap.distribution([metric], COLUMNS, resamples=10_000, seed=1)[0]
+    estimate = metric.aggregate(COLUMNS)
+    assert isinstance(estimate, float)
     reference = stats.spearmanr if name.endswith("spearman") else stats.pearsonr
     theirs = stats.bootstrap(
         (COLUMNS["gold"], COLUMNS["cosine"]),
@@ -53,10 +55,11 @@ def test_interval_equals_that_of_scipy(name: str) -> None:
         paired=True,
         vectorized=False,
         n_resamples=3000,
-        method="percentile",
+        method="BCa",
         rng=np.random.default_rng(2),
     )
-    low, high, _ = bootstrap.percentile(ours, 0.95, n_items=N)
+    left_out = bootstrap.jackknife([metric], COLUMNS)[0]
+    low, high, _ = bootstrap.bca(estimate, ours, left_out, 0.95, n_items=N)
     # A 2.5 % quantile of B draws has standard error sqrt(.025 * .975 / B) / density; 5 of them here.
     tolerance = 5 * np.sqrt(0.025 * 0.975 / 3000) / stats.norm.pdf(1.96) * np.std(ours)
     assert low == pytest.approx(theirs.confidence_interval.low, abs=tolerance)
@@ -133,27 +136,51 @@ def test_a_metric_without_resampler_is_computed_resample_by_resample() -> None:
     assert values[1, 5] == pytest.approx(drawn.mean())
 
 
-def test_percentiles_and_their_notes() -> None:
-    """Quantiles of the samples; a note below 50 items; no interval where it would mean nothing."""
-    samples = np.arange(1001.0)
-    low, high, note = bootstrap.percentile(samples, 0.9, n_items=100)
-    assert low == pytest.approx(50.0)
-    assert high == pytest.approx(950.0)
-    assert note is None
-    assert bootstrap.percentile(samples, 0.9, n_items=50).note is None
-    assert bootstrap.percentile(samples, 0.9, n_items=49).note == "approximate: 49 items"
-    assert bootstrap.percentile(samples, 0.9, n_items=1) == (None, None, "no interval: fewer than 2 items")
-    assert bootstrap.percentile(np.empty(0), 0.9, n_items=100) == (None, None, None)
+@pytest.mark.parametrize("name", ["cosine_spearman", "cosine_pearson", "m", "median"])
+def test_leave_one_out_values_are_those_of_the_items_that_stay(name: str) -> None:
+    """Brute force: the metric on the columns without the item."""
+    own: dict[str, Metric] = {"m": MeanOf("m"), "median": _Median()}
+    metric = own.get(name) or metrics.get(name)
+    few = {column: values[:60] for column, values in COLUMNS.items()}
+    found = bootstrap.jackknife([metric, MeanOf("m")], few)
+    assert found.shape == (2, 60)
+    for item in range(60):
+        expected = metric.aggregate({column: np.delete(values, item) for column, values in few.items()})
+        assert found[0, item] == pytest.approx(expected, abs=1e-12)
+
+
+def test_whole_clusters_are_left_out() -> None:
+    """Clusters a (items 0 and 2) and b (item 1): means without them."""
+    found = bootstrap.jackknife([MeanOf("m")], {"m": np.array([1.0, 2.0, 5.0])}, ["a", "b", "a"])
+    assert found.tolist() == [[2.0, 3.0]]
+
+
+def test_many_items_are_left_out_in_groups_of_one_size() -> None:
+    """2,500 items: 834 groups of 3 or 2, with the skewness of the mean kept: a sixth of that of the items over √n."""
+    values = np.random.default_rng(0).exponential(size=2500)
+    found = bootstrap.jackknife([MeanOf("m")], {"m": values})[0]
+    assert found.shape == (834,)
+    third = np.delete(values, [0, 834, 1668])
+    assert found[0] == pytest.approx(third.mean(), abs=1e-12)
+    expected = stats.skew(values) / 6 / np.sqrt(2500)
+    assert intervals.acceleration(found) == pytest.approx(expected, rel=0.2)
+
+
+def test_notes_of_intervals() -> None:
+    """A note below 50 items; no interval where it would mean nothing."""
+    samples, flat = np.arange(1001.0), np.zeros(3)
+    assert bootstrap.bca(500.0, samples, flat, 0.9, n_items=100) == pytest.approx((50.0, 950.0, None))
+    assert bootstrap.bca(500.0, samples, flat, 0.9, n_items=50).note is None
+    assert bootstrap.bca(500.0, samples, flat, 0.9, n_items=49).note == "approximate: 49 items"
+    assert bootstrap.bca(500.0, samples, flat, 0.9, n_items=1) == (None, None, "no interval: fewer than 2 items")
+    assert bootstrap.bca(500.0, np.empty(0), flat, 0.9, n_items=100) == (None, None, None)
     gaps = samples.copy()
     gaps[:100] = np.nan
-    assert bootstrap.percentile(gaps, 0.9, n_items=100).note == "no interval: undefined on 10% of the resamples"
-    gaps[:100] = samples[:100]
-    gaps[:10] = np.nan
-    assert bootstrap.percentile(gaps, 0.9, n_items=100).low is not None
+    assert bootstrap.bca(500.0, gaps, flat, 0.9, n_items=100).note == "no interval: undefined on 10% of the resamples"
     at_the_bound = np.where(np.arange(1000) < 50, np.nan, 1.0)  # defined on 95 %
-    assert bootstrap.percentile(at_the_bound, 0.9, n_items=100).low == 1.0
+    assert bootstrap.bca(1.0, at_the_bound, flat, 0.9, n_items=100).low == 1.0
     at_the_bound[50] = np.nan
-    assert bootstrap.percentile(at_the_bound, 0.9, n_items=100).low is None
+    assert bootstrap.bca(1.0, at_the_bound, flat, 0.9, n_items=100).low is None
 
 
 def test_streams_of_different_purposes_differ() -> None:

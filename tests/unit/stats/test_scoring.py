@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from embeval import metrics
 from embeval.core.protocols import Undefined
 from embeval.core.records import ItemRecords
 from embeval.core.specs import StatisticsOptions
 from embeval.metrics import MeanOf
-from embeval.stats import scoring
+from embeval.stats import bootstrap, intervals, scoring
 
 OPTIONS = StatisticsOptions(resamples=400, seed=3)
 
@@ -29,7 +32,7 @@ def test_unscored_items_are_left_out_and_counted() -> None:
     """NaN is "no value": the mean is over the others, and both numbers are told."""
     found = scoring.estimate(records(m=[1.0, np.nan, 0.0, np.nan]), [MeanOf("m")], OPTIONS)["m"].to_value(OPTIONS)
     assert (found.value, found.n_items, found.n_unscored) == (0.5, 2, 2)
-    assert (found.ci_low, found.ci_high) == (0.0, 1.0)
+    assert (found.ci_low, found.ci_high) == pytest.approx((0.09453, 0.90547), abs=1e-5)  # Wilson, 1 of 2
     assert found.note == "approximate: 2 items"
 
 
@@ -101,3 +104,42 @@ def test_intervals_cover_as_often_as_they_say(n: int) -> None:
         assert value.ci_high is not None
         hits += value.ci_low <= 0.5 <= value.ci_high
     assert 0.86 <= hits / 300 <= 0.94
+
+
+def test_a_share_has_the_interval_of_wilson_and_everything_else_that_of_bca() -> None:
+    """``binomtest(15, 20)`` (scipy 1.17.1) for a column of 0 and 1; with clusters or other values, BCa."""
+    hits = [1.0] * 15 + [0.0] * 5
+    plain = records(m=hits)
+    found = scoring.estimate(plain, [MeanOf("m")], OPTIONS)["m"].to_value(OPTIONS)
+    theirs = stats.binomtest(15, 20).proportion_ci(0.95, "wilson")
+    assert (found.ci_low, found.ci_high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert found.interval == "wilson"
+    assert found.note == "approximate: 20 items"
+
+    pairs = replace(plain, clusters=tuple(str(number // 2) for number in range(20)))
+    assert scoring.estimate(pairs, [MeanOf("m")], OPTIONS)["m"].to_value(OPTIONS).interval == "bca"
+    graded = scoring.estimate(records(m=[*hits, 0.5]), [MeanOf("m")], OPTIONS)["m"]
+    assert graded.to_value(OPTIONS).interval == "bca"
+    low, high, _ = bootstrap.bca(15.5 / 21, graded.samples, graded.jackknife, 0.95, n_items=21)
+    assert (graded.to_value(OPTIONS).ci_low, graded.to_value(OPTIONS).ci_high) == (low, high)
+    without = StatisticsOptions(resamples=0)
+    assert scoring.estimate(plain, [MeanOf("m")], without)["m"].to_value(without).interval is None
+    assert scoring.estimate(records(m=[1.0]), [MeanOf("m")], OPTIONS)["m"].to_value(OPTIONS).ci_low is None
+
+
+def test_acceleration_of_a_mean_over_groups() -> None:
+    """Davison & Hinkley 1997, section 5.3.2: from distance / size of the group x its weight, of each item."""
+    rng = np.random.default_rng(1)
+    values = {"x": rng.exponential(size=30), "y": -(rng.exponential(size=90) ** 2)}
+    groups = {
+        label: scoring.estimate(records(m=column.tolist()), [MeanOf("m")], OPTIONS, label)
+        for label, column in values.items()
+    }
+    for weighting, shares in (("mean", {"x": 0.5, "y": 0.5}), ("wmean", {"x": 0.25, "y": 0.75})):
+        mean = scoring.mean_over(groups, weighting)["m"]  # type: ignore[arg-type]
+        pulls = np.concatenate(
+            [shares[label] * (column - column.mean()) / len(column) for label, column in values.items()]
+        )
+        expected = (pulls**3).sum() / 6 / (pulls**2).sum() ** 1.5
+        assert intervals.acceleration(mean.jackknife) == pytest.approx(expected, rel=1e-9)
+        assert mean.to_value(OPTIONS).interval == "bca"
