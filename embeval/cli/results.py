@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Lists stored results, shows one, or clears what is left over.",
+    help="Lists stored results, shows or tags them, or clears what is left over.",
 )
 
 ALL_SLICES = "all"
@@ -48,6 +48,7 @@ def list_(
 ) -> None:
     """Lists stored results, one line each, with the id that 'results show' takes."""
     from embeval.core import border
+    from embeval.store import pins
     from embeval.store.results import ResultStore
 
     broken: list[str] = []
@@ -55,8 +56,10 @@ def list_(
     found = list(store.find(model=model, task=task, subset=subset, broken=broken))
     for message in broken:
         _state.note(f"Left out: {message}")
+    tags = pins.pinned(store.root)
     if json:
-        _state.out_json([{"id": each.id, "file": str(each.path), **border.dump(each.result)} for each in found])
+        place = [{"id": each.id, "file": str(each.path), "tags": list(tags.get(each.path, ()))} for each in found]
+        _state.out_json([{**at, **border.dump(each.result)} for at, each in zip(place, found, strict=True)])
         return
     if not found:
         _state.note(f"There are no such results in {results or 'results'}.")
@@ -64,7 +67,7 @@ def list_(
     from embeval.cli import _tables
     from embeval.leaderboard.board import APPROXIMATE
 
-    _state.out(_tables.stored(found, _state.console()))
+    _state.out(_tables.stored(found, _state.console(), tags))
     if any(each.result.status == "ok" and (value := each.result.main_value) and value.approximate for each in found):
         _state.out(APPROXIMATE)
 
@@ -252,6 +255,52 @@ def why(
 
 
 @app.command()
+def tag(
+    name: Annotated[str | None, typer.Argument(help="The tag, such as prod.")] = None,
+    which: Annotated[
+        list[str] | None, typer.Argument(help="Ids from 'results list', JSON files, or parts of their paths.")
+    ] = None,
+    results: ResultsOption = None,
+    model: ModelFilter = None,
+    task: TaskFilter = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", envvar="EMBEVAL_REMOVE", help="Forgets the tag; its results stay.")
+    ] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", envvar="EMBEVAL_LIST", help="Shows every tag, or what this one pins.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Gives results of one model a name that 'gate' and 'compare' take as a baseline, all of them or those named.
+
+    A tag pins its results as they are: one that changes or goes is told, never used. Sub-sets and means come along.
+    Examples: embeval results tag prod -m demo  ·  embeval results tag prod --list  ·  embeval results tag --list
+    """
+    from embeval.cli import _tags
+    from embeval.store.tags import Tags
+    from embeval.workflows import tagging
+
+    tags = Tags(_state.results_folder(results))
+    if list_ and remove:
+        raise UsageError("--list and --remove can't go together.")
+    if (list_ or remove) and (which or model or task):
+        raise UsageError("--list and --remove take whole tags: leave out which results.")
+    if list_:
+        _tags.listed(tags, name)
+        return
+    if name is None:
+        raise UsageError("Which tag? Give its name, or --list for those that there are.")
+    if remove:
+        _tags.removed(name, tags.remove(name))
+        return
+    found = tagging.chosen(tags.store, which or (), model=model, task=task)
+    before, now = tags.put(name, found.results)
+    _tags.made(name, before, now, found)
+
+
+@app.command()
 def gc(
     results: ResultsOption = None,
     dry_run: Annotated[
@@ -261,7 +310,7 @@ def gc(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Removes records of failed runs, files that no result refers to, and what killed runs left."""
+    """Removes records of failed runs, files that no result or tag refers to, and what killed runs left."""
     from embeval.store.results import ResultStore
 
     found = ResultStore(_state.results_folder(results)).garbage()

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -19,8 +20,10 @@ STALE_AFTER_S = 24 * 3600
 def write(path: Path, data: bytes) -> None:
     """Writes a file so that a reader, or a kill at any moment, finds the old content or the new one.
 
-    Temporary file in the same folder, fsync, rename, fsync of the folder. Raises ``StoreError``.
+    Temporary file in the same folder, fsync, rename, fsync of the folder. Raises ``StoreError``, also for a device or
+    a pipe: the rename would put a file in its place, and /dev/null would be gone for the whole machine.
     """
+    _refuse_special(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,6 +62,13 @@ def sweep(folder: Path) -> None:
         for left in folder.glob(".*.tmp"):
             if left.stat().st_mtime < limit:
                 left.unlink(missing_ok=True)
+
+
+def _refuse_special(path: Path) -> None:
+    with contextlib.suppress(OSError):  # not there, or it is told on writing
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise StoreError(f"Can't write {path}.\nIt is a device or a pipe, not a file. Name a file.")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from embeval.core.ir import NOTHING, Run, TieRule
-from embeval.core.records import ItemRecords
+from embeval.core.records import Column, ItemRecords
 from embeval.errors import DataError, StoreError
 
 _META = b"embeval"
@@ -38,7 +39,7 @@ def records_from_bytes(data: bytes) -> ItemRecords:
         return ItemRecords(
             unit=str(meta["unit"]),
             ids=_texts(table, _ID),
-            columns={name: np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in names},
+            columns={name: _numbers(table, name) for name in names},
             slices={
                 name.removeprefix(_SLICE): _texts(table, name) for name in table.column_names if name.startswith(_SLICE)
             },
@@ -53,6 +54,23 @@ def _texts(table: Any, name: str) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in values):
         raise ValueError(f"column {name!r} must be text without gaps")
     return tuple(values)
+
+
+def _numbers(table: Any, name: str) -> Column:
+    """A column with NaN for gaps, read from its buffers: pyarrow's own way to numpy imports pandas, which is slow."""
+    import pyarrow as pa
+
+    if table.schema.field(name).type != pa.float64():
+        raise TypeError(f"column {name!r} must be float64, not {table.schema.field(name).type}")
+    parts = []
+    for chunk in table[name].chunks:
+        gaps, values = chunk.buffers()
+        rows = slice(chunk.offset, chunk.offset + len(chunk))
+        part = np.frombuffer(values, dtype=np.float64)[rows].copy()
+        if gaps is not None:
+            part[np.unpackbits(np.frombuffer(gaps, dtype=np.uint8), bitorder="little")[rows] == 0] = np.nan
+        parts.append(part)
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def run_to_bytes(run: Run) -> bytes:
@@ -90,6 +108,37 @@ def run_from_bytes(data: bytes) -> Run:
         )
     except (KeyError, ValueError, TypeError, DataError) as error:
         raise StoreError(f"The run file doesn't hold a ranking ({error}).") from None
+
+
+def hit_counts(data: bytes) -> dict[str, int]:
+    """Query -> hits in the ranking that ``run_to_bytes`` wrote; 0 for a query that found nothing."""
+    table, meta = _read(data, "run")
+    try:
+        counts: dict[str, int] = dict.fromkeys(meta["queries"], 0)
+        found = table["query"].value_counts().to_pylist()
+        return counts | {each["values"]: each["counts"] for each in found}
+    except (KeyError, ValueError, TypeError) as error:
+        raise StoreError(f"The run file doesn't hold a ranking ({error}).") from None
+
+
+def rankings(data: bytes, queries: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Query -> its documents, best first, for those of ``queries`` that are in the ranking."""
+    import pyarrow as pa
+
+    table, _ = _read(data, "run")
+    found: dict[str, tuple[str, ...]] = {}
+    start = 0
+    try:
+        # Rows lie query by query, so that no array has to be made of python values, for which pyarrow imports pandas.
+        for query, n in ((each["values"], each["counts"]) for each in table["query"].value_counts().to_pylist()):
+            if query in queries:
+                if {table["query"][row].as_py() for row in (start, start + n - 1)} != {query}:
+                    raise StoreError("The run file holds rankings whose rows are mixed.")
+                found[query] = tuple(table["doc"].slice(start, n).to_pylist())
+            start += n
+    except (KeyError, pa.ArrowException) as error:
+        raise StoreError(f"The run file doesn't hold a ranking ({error}).") from None
+    return found
 
 
 def _write(table: Any, meta: dict[str, Any]) -> bytes:

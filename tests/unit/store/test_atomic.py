@@ -266,3 +266,16 @@ def test_sweeping_never_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     atomic.sweep(tmp_path)
     monkeypatch.undo()
     assert names(tmp_path) == {"file", ".a.tmp"}
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_or_device_is_not_replaced(tmp_path: Path, linked: bool) -> None:
+    """A rename puts a file in the place of whatever was there, which would be /dev/null where that is named."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    with pytest.raises(StoreError, match="a device or a pipe"):
+        atomic.write(link if linked else pipe, b"new")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert {each.name for each in tmp_path.iterdir()} == {"pipe", "link"}
