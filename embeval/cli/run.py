@@ -88,6 +88,14 @@ def run(
             help="Evaluates BM25 as well on retrieval tasks: what a model has to beat.  (default: --bm25)",
         ),
     ] = None,
+    interleave: Annotated[
+        bool,
+        typer.Option(
+            "--interleave",
+            envvar="EMBEVAL_INTERLEAVE",
+            help="Times all models in turns, so that their latencies can be compared; needs a task with latency.",
+        ),
+    ] = False,
     device: DeviceOption = None,
     batch_tokens: Annotated[
         str | None,
@@ -151,13 +159,16 @@ def run(
         overwrite=overwrite,
         verify=verify,
         bm25=bm25,
+        interleave=interleave,
     )
     request = _varied(request, precision=precision, prompts=prompts)
-    outcomes = []
+    outcomes: list[Outcome] = []
     progress = _state.progress()
     try:
         for outcome in api.run(request, progress=progress, on_start=_announce):
             _tell(outcome)
+            if outcome.status == "timed":  # in the place of what it was before
+                outcomes = [each for each in outcomes if each.step != outcome.step]
             outcomes.append(outcome)
     finally:
         progress.finish()  # also after Ctrl-C: a bar that is left running would be drawn over the message
@@ -197,6 +208,7 @@ def _request(
     overwrite: bool,
     verify: bool,
     bm25: bool | None,
+    interleave: bool,
 ) -> Request:
     from dataclasses import replace
 
@@ -234,6 +246,7 @@ def _request(
             overwrite=overwrite,
             verify=verify,
             bm25=bm25 if bm25 is not None else loaded.bm25 if loaded else True,
+            interleave=interleave,
         )
     except ValueError as error:
         raise UsageError(f"{error}.") from None
@@ -286,6 +299,9 @@ def _tell(outcome: Outcome) -> None:
         return
     result = outcome.result
     assert result is not None
+    if outcome.status == "timed":
+        _state.note(f"Timed in turns: {result.task.name} · {result.model.label}")
+        return
     done = {"done": f"{outcome.seconds:.1f} s", "skipped": "finished before", "rescored": "from stored items"}
     value = result.main_value
     from embeval.leaderboard.render import cell_text

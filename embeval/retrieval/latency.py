@@ -1,9 +1,12 @@
-"""How long queries take, one at a time, through the stages of a search.
+"""How long queries take, one at a time, through the stages of a search; of one system, or of several in turns.
 
 ``measure`` sends each query alone through the stages: the first query once apart, which is what a user meets after a
 start (cold), then warm-ups that are not counted, then every query ``repeats`` times, each time in another order, so
 that no query always follows the same one. A query's latency is the median of its repeats. The garbage collector
 waits meanwhile: its pauses belong to this process and not to the search.
+
+Several systems answer each query right after one another, and each of them is first equally often. So a machine that
+gets slower, or is disturbed for a while, slows all of them, and what is left between them is their own.
 
 The stages must do the work that they stand for: an encoder that finds its vectors in a cache is not one to measure.
 """
@@ -72,26 +75,46 @@ def measure(
 
     Raises ``ValueError`` without queries, stages or repeats, or where two stages have one name.
     """
-    names = [name for name, _ in stages]
-    if not names or len(set(names)) != len(names) or not len(queries) or repeats < 1 or warmup < 0:
-        raise ValueError("latency needs stages of different names, at least one query and at least one repeat")
-    times = np.empty((repeats, len(queries), len(stages)))
+    (alone,) = measure_in_turns([stages], queries, warmup=warmup, repeats=repeats, seed=seed, clock=clock)
+    return alone
+
+
+def measure_in_turns(
+    systems: Sequence[Sequence[Stage]],
+    queries: Sequence[Any],
+    *,
+    warmup: int = 10,
+    repeats: int = 3,
+    seed: int = 0,
+    clock: Clock = time.perf_counter_ns,
+) -> list[Latencies]:
+    """The same of each of several systems, which take turns at every query.
+
+    Raises ``ValueError`` as ``measure`` does, and without systems.
+    """
+    for stages in systems:
+        names = [name for name, _ in stages]
+        if not names or len(set(names)) != len(names):
+            raise ValueError("latency needs stages of different names")
+    if not systems or not len(queries) or repeats < 1 or warmup < 0:
+        raise ValueError("latency needs a system, at least one query and at least one repeat")
+    times = [np.empty((repeats, len(queries), len(stages))) for stages in systems]
     with _without_collector():
-        cold = _timed(stages, queries[0], clock)
+        cold = [_timed(stages, queries[0], clock) for stages in systems]
+        turns = _turns(len(systems), seed)
         for number in range(warmup):
-            _timed(stages, queries[number % len(queries)], clock)
+            for place in next(turns):
+                _timed(systems[place], queries[number % len(queries)], clock)
         rng = np.random.default_rng(seed_sequence(seed, "latency"))
+        turns = _turns(len(systems), seed)
         for repeat in range(repeats):
             for row in rng.permutation(len(queries)).tolist():
-                times[repeat, row] = _timed(stages, queries[row], clock)
-    medians = np.median(times, axis=0)
-    return Latencies(
-        stage_ms={name: medians[:, place].copy() for place, name in enumerate(names)},
-        total_ms=np.asarray(np.median(times.sum(axis=2), axis=0)),
-        cold_ms=dict(zip(names, cold.tolist(), strict=True)),
-        warmup=warmup,
-        repeats=repeats,
-    )
+                for place in next(turns):
+                    times[place][repeat, row] = _timed(systems[place], queries[row], clock)
+    return [
+        _latencies([name for name, _ in stages], of_system, first, warmup)
+        for stages, of_system, first in zip(systems, times, cold, strict=True)
+    ]
 
 
 def throughput(
@@ -102,17 +125,56 @@ def throughput(
     clock: Clock = time.perf_counter_ns,
 ) -> float:
     """Queries per second where all of them come at once: median of the repeats, after one that is not counted."""
-    if not len(queries) or repeats < 1:
-        raise ValueError("throughput needs at least one query and at least one repeat")
+    (alone,) = throughput_in_turns([batch], queries, repeats=repeats, clock=clock)
+    return alone
+
+
+def throughput_in_turns(
+    batches: Sequence[Callable[[Sequence[Any]], Any]],
+    queries: Sequence[Any],
+    *,
+    repeats: int = 3,
+    seed: int = 0,
+    clock: Clock = time.perf_counter_ns,
+) -> list[float]:
+    """The same of each of several systems, which take turns at the whole batch."""
+    if not batches or not len(queries) or repeats < 1:
+        raise ValueError("throughput needs a system, at least one query and at least one repeat")
+    spent: list[list[int]] = [[] for _ in batches]
     with _without_collector():
-        batch(queries)
-        spent = []
-        for _ in range(repeats):
-            began = clock()
+        for batch in batches:
             batch(queries)
-            spent.append(clock() - began)
+        turns = _turns(len(batches), seed)
+        for _ in range(repeats):
+            for place in next(turns):
+                began = clock()
+                batches[place](queries)
+                spent[place].append(clock() - began)
     # A batch that takes no time that the clock can tell took less than its smallest step.
-    return float(len(queries) * NS_PER_S / max(float(np.median(spent)), 1.0))
+    return [float(len(queries) * NS_PER_S / max(float(np.median(each)), 1.0)) for each in spent]
+
+
+def _turns(n: int, seed: int) -> Iterator[list[int]]:
+    """Orders of n systems without end. Among each n of them every system is once at every place."""
+    rng = np.random.default_rng(seed_sequence(seed, "turns"))
+    while True:
+        order = rng.permutation(n).tolist()
+        for start in range(n):
+            yield [*order[start:], *order[:start]]
+
+
+def _latencies(
+    names: Sequence[str], times: npt.NDArray[np.float64], cold: npt.NDArray[np.float64], warmup: int
+) -> Latencies:
+    """Of one system, from float64 [repeats, n, stages] and [stages]."""
+    medians = np.median(times, axis=0)
+    return Latencies(
+        stage_ms={name: medians[:, place].copy() for place, name in enumerate(names)},
+        total_ms=np.asarray(np.median(times.sum(axis=2), axis=0)),
+        cold_ms=dict(zip(names, cold.tolist(), strict=True)),
+        warmup=warmup,
+        repeats=len(times),
+    )
 
 
 def _timed(stages: Sequence[Stage], query: Any, clock: Clock) -> npt.NDArray[np.float64]:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from embeval.core import provenance, strict_json
+from embeval.core import packages, provenance, strict_json
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import QUERIES_TIMED, Equippable, Hybrid, Metric, Remeasurable, System, Task, Timing
@@ -33,7 +33,7 @@ from embeval.metrics import get as get_metric
 from embeval.runner import assemble
 from embeval.store.results import ResultStore, Stored
 
-Status = Literal["done", "skipped", "rescored", "failed"]
+Status = Literal["done", "skipped", "rescored", "timed", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,8 @@ class Outcome:
     step: Step
     """The step."""
     status: Status
-    """``done`` now, ``skipped`` because finished before, ``rescored`` from stored items, or ``failed``."""
+    """``done`` now, ``skipped`` because finished before, ``rescored`` from stored items, ``timed`` in turns with the
+    others of its run, or ``failed``."""
     stored: tuple[Stored, ...] = ()
     """Its results, the one for the whole split last; empty where it failed."""
     error: Exception | None = None
@@ -123,14 +124,22 @@ def run(
         except (StoreError, UsageError):
             raise
         except Exception as error:  # a fault in one step is reported and must not lose the others
-            if isinstance(error, MemoryError):
-                error = EvaluationError("Out of memory. Try a smaller batch_tokens (--batch-tokens).")
-            elif isinstance(error, OSError) and error.errno is not None:  # of the system, and not a fault of ours
-                place = f"{error.filename}: " if error.filename else ""
-                error = EvaluationError(f"{place}{error.strerror}.")
+            error = told(error)
             worker.record_failure(task, error)
             outcome = Outcome(step=step, status="failed", error=error)
         yield replace(outcome, seconds=time.perf_counter() - began)
+
+
+def told(error: Exception) -> Exception:
+    """An error as its reader should see it: what the system ran out of or refused is no fault of the program."""
+    if isinstance(error, MemoryError):
+        return EvaluationError("Out of memory. Try a smaller batch_tokens (--batch-tokens).")
+    if isinstance(error, ModuleNotFoundError) and not isinstance(error, EmbevalError):
+        return packages.not_installed(error) or error
+    if isinstance(error, OSError) and error.errno is not None:
+        place = f"{error.filename}: " if error.filename else ""
+        return EvaluationError(f"{place}{error.strerror}.")
+    return error
 
 
 def _loads(task: Task[Any]) -> bool:
@@ -285,6 +294,7 @@ class _Worker:
         """Whether the results of a task are complete, what is asked for, and what their stored items say.
 
         Every value is computed again: a file that was changed by hand, or half by another run, is found out here.
+        Intervals that don't say how they were made are older ones.
         """
         versions = {metric.name: metric.version for metric in metrics}
         labels = _labels(task, payload)
@@ -297,6 +307,7 @@ class _Worker:
                 or (found.counts.get(QUERIES_TIMED) or 0) < _n_timed(task, payload)
                 or found.main_score != metrics[0].name
                 or found.labels != labels
+                or any(score.ci_low is not None and score.interval is None for score in found.scores.values())
             ):
                 return False
         whole = together[-1]

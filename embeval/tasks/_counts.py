@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from embeval.core.embeddings import Alike, TextCounts
 from embeval.core.protocols import Encoder
+from embeval.core.quantization import bytes_per_vector
 from embeval.core.words import are, plural
 
 UNKNOWN_SHARE = 0.05
@@ -22,6 +23,14 @@ def texts(what: str, counts: TextCounts) -> dict[str, int | None]:
         f"{what}_tokens_kept": counts.tokens_kept,
         f"{what}_tokens_lost": counts.tokens_lost,
         f"{what}_tokens_unknown": counts.tokens_unknown,
+    }
+
+
+def sizes(encoders: Sequence[Encoder]) -> dict[str, int | None]:
+    """Dimensions of a text's vectors, and what they take as they are stored; those of several encoders added up."""
+    return {
+        "dimensions": sum(encoder.info.dim for encoder in encoders),
+        "vector_bytes": sum(bytes_per_vector(encoder.info.dim, encoder.spec.quantize) for encoder in encoders),
     }
 
 

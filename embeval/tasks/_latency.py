@@ -1,4 +1,4 @@
-"""How long single queries take on the system of a task, stage by stage, and what that costs."""
+"""How long single queries take on the systems of a task, stage by stage, and what that costs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SHOWN = 100
 """Hits that a timed search fetches at most, as a system in production would."""
 MIB = 1 << 20
+IN_TURNS = ("latency_ms", *(f"{stage}_latency_ms" for stage in latency.STAGES), "queries_per_s")
+"""Columns that several systems can be measured for in turns."""
 FROM_A_FILE = ("ranking", "precomputed")
 """Backends that only know what a file says."""
 
@@ -53,47 +55,93 @@ def names(*, with_reranker: bool) -> list[str]:
     ]
 
 
-def measure(task: RetrievalTask, first: FirstStage, corpus: Texts, queries: Texts, search: Search) -> Timed:
-    """Latencies of the first ``options.latency`` queries, each alone, on a system that was loaded for this.
+@dataclass(frozen=True)
+class Ready:
+    """A system that was loaded to be timed, with its index."""
 
-    A system that only knows what a file says of given queries has no latency: all columns are empty, with a remark.
-    """
-    chosen = Texts(queries.ids[: task.options.latency], queries.texts[: task.options.latency])
+    stages: tuple[clock.Stage, ...]
+    """From a query to its answer."""
+    index_mib: float | None
+    """Size of its index; None for a system without vectors."""
+    usd_per_million_queries: float | None
+    """What endpoints cost; None where no price is known."""
+
+    def all_at_once(self, texts: Sequence[str]) -> Any:
+        """Queries as one batch through all stages."""
+        (_, encode), *others = self.stages
+        given = encode(texts)
+        for _, stage in others:
+            given = stage(given)
+        return given
+
+
+def ready(task: RetrievalTask, first: FirstStage, corpus: Texts, search: Search) -> Ready | None:
+    """The system of the task, loaded anew. None for one that only knows what a file says, which takes no time."""
     system = task.fresh()
     if not _answers(system):
-        wanted = names(with_reranker=task.options.rerank is not None)
-        empty = {column: dict[str, float]() for name in wanted for column in metrics.get(name).columns}
-        return Timed(empty, ("Latency was not measured: what is read from a file takes no time.",))
+        return None
     parts = _parts(system, first, corpus, search)
 
-    def encode(texts: Sequence[str]) -> _Asked:
-        return _Asked(texts, [part.encode(texts) for part in parts])
+    def encode(texts: str | Sequence[str]) -> _Asked:
+        given = [texts] if isinstance(texts, str) else texts
+        return _Asked(given, [part.encode(given) for part in parts])
 
     def look_up(asked: _Asked) -> _Asked:
         runs = [part.search(asked.texts, vectors) for part, vectors in zip(parts, asked.vectors, strict=True)]
         return replace(asked, run=_whole(system, runs, search))
 
-    stages: list[clock.Stage] = [("encode", lambda text: encode([text])), ("search", look_up)]
+    stages: list[clock.Stage] = [("encode", encode), ("search", look_up)]
     if task.options.rerank is not None:
         stages.append(("rerank", _rescorer(task, corpus)))
-    found = clock.measure(stages, chosen.texts)
-
-    def all_at_once(texts: Sequence[str]) -> Any:
-        given: Any = encode(texts)
-        for _, stage in stages[1:]:
-            given = stage(given)
-        return given
-
-    n = len(chosen)
     kept = [each.kept.n_bytes for each in first.encoded if each.kept is not None]
-    columns = {
-        **found.columns(),
-        "queries_per_s": cost.once(clock.throughput(all_at_once, chosen.texts), n),
-        "index_mib": cost.once(sum(kept) / MIB if kept else None, n),
-        "peak_rss_mib": cost.once(provenance.peak_rss_mib(), n),
-        "usd_per_million_queries": cost.once(_usd(first), n),
-    }
-    return Timed({name: dict(zip(chosen.ids, column.tolist(), strict=True)) for name, column in columns.items()})
+    return Ready(tuple(stages), sum(kept) / MIB if kept else None, _usd(first))
+
+
+def measure(task: RetrievalTask, first: FirstStage, corpus: Texts, queries: Texts, search: Search) -> Timed:
+    """Latencies of the first ``options.latency`` queries, each alone, on a system that was loaded for this.
+
+    A system that only knows what a file says of given queries has no latency: all columns are empty, with a remark.
+    """
+    system = ready(task, first, corpus, search)
+    if system is None:
+        wanted = names(with_reranker=task.options.rerank is not None)
+        empty = {column: dict[str, float]() for name in wanted for column in metrics.get(name).columns}
+        return Timed(empty, ("Latency was not measured: what is read from a file takes no time.",))
+    (columns,) = _measured([system], _chosen(task, queries))
+    return Timed(columns)
+
+
+def in_turns(task: RetrievalTask, systems: Sequence[Ready], queries: Texts) -> list[dict[str, dict[str, float]]]:
+    """Of each system the columns of what can be measured in turns: times of single queries, and throughput.
+
+    Cold times and memory can't: a process is cold once, and has one peak of memory.
+    """
+    return [
+        {name: column for name, column in columns.items() if name in IN_TURNS}
+        for columns in _measured(systems, _chosen(task, queries))
+    ]
+
+
+def _chosen(task: RetrievalTask, queries: Texts) -> Texts:
+    """The queries to be timed."""
+    return Texts(queries.ids[: task.options.latency], queries.texts[: task.options.latency])
+
+
+def _measured(systems: Sequence[Ready], queries: Texts) -> list[dict[str, dict[str, float]]]:
+    """Column -> query id -> value, of each system."""
+    latencies = clock.measure_in_turns([system.stages for system in systems], queries.texts)
+    per_s = clock.throughput_in_turns([system.all_at_once for system in systems], queries.texts)
+    n, peak, found = len(queries), provenance.peak_rss_mib(), []
+    for system, times, speed in zip(systems, latencies, per_s, strict=True):
+        columns = {
+            **times.columns(),
+            "queries_per_s": cost.once(speed, n),
+            "index_mib": cost.once(system.index_mib, n),
+            "peak_rss_mib": cost.once(peak, n),
+            "usd_per_million_queries": cost.once(system.usd_per_million_queries, n),
+        }
+        found.append({name: dict(zip(queries.ids, column.tolist(), strict=True)) for name, column in columns.items()})
+    return found
 
 
 @dataclass(frozen=True)

@@ -123,16 +123,7 @@ class RetrievalTask:
         load_began = time.perf_counter()
         reranker = self._load_reranker()  # before anything is encoded, so that what can't be loaded is told at once
         began = time.perf_counter()
-        queries = _queries(payload)
-        search = Search(
-            task=TaskRef(name=self.spec.name, type=self.spec.type),
-            depth=self.options.depth,
-            ties=self.options.ties,
-            without=hidden(payload, queries.ids, self.options),
-            index=self.options.index,
-            index_options=self.options.index_options,
-        )
-        corpus = Texts(payload.doc_ids, payload.doc_texts)
+        queries, corpus, search = self._asked(payload)
         with ExitStack() as stack:
             if self.options.latency:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="embeval-vectors-"))
@@ -172,6 +163,19 @@ class RetrievalTask:
             work=first.work,
         )
 
+    def ready(self, payload: RetrievalData, system: System, folder: Path, progress: Progress) -> _latency.Ready | None:
+        """The system loaded anew with its index, to be timed; ``system`` gives the vectors of the documents.
+
+        None for a system that only knows what a file says.
+        """
+        queries, corpus, search = self._asked(payload)
+        first = rank_corpus(system, corpus, queries, replace(search, keep_in=folder), progress)
+        return _latency.ready(self, first, corpus, search)
+
+    def in_turns(self, payload: RetrievalData, systems: Sequence[_latency.Ready]) -> list[ByQuery]:
+        """Columns of times, of each of the systems, which take turns at the queries."""
+        return _latency.in_turns(self, systems, _queries(payload))
+
     def at(self, root: Path) -> RetrievalTask:
         """The task with the reranker's folder looked up under ``root``. Raises ``ConfigError`` where it can't be."""
         given = self.second_stage
@@ -209,6 +213,19 @@ class RetrievalTask:
         base = dict.fromkeys([main, *(f"{kind}_at_{k}" for kind in ranking.MEASURES if kind != "judged")])
         ours = [name for name in base if ranking.FAMILY.make(name) is not None]
         return list(rerank_metrics.names(ours, depth=self.second_stage.depth))
+
+    def _asked(self, payload: RetrievalData) -> tuple[Texts, Texts, Search]:
+        """Queries, corpus, and what is looked for."""
+        queries = _queries(payload)
+        search = Search(
+            task=TaskRef(name=self.spec.name, type=self.spec.type),
+            depth=self.options.depth,
+            ties=self.options.ties,
+            without=hidden(payload, queries.ids, self.options),
+            index=self.options.index,
+            index_options=self.options.index_options,
+        )
+        return queries, Texts(payload.doc_ids, payload.doc_texts), search
 
     def _load_reranker(self) -> Reranker | None:
         return None if self.reranker is None else rerankers.load(self.reranker, self.runtime, self.cache)
@@ -290,6 +307,11 @@ class RetrievalTask:
             hashed["\0documents"] = {name: dict(each) for name, each in payload.doc_labels.items()}
         return strict_json.digest(hashed)
 
+    @property
+    def times(self) -> bool:
+        """Whether queries are timed."""
+        return self.options.latency > 0
+
     def n_timed(self, payload: RetrievalData) -> int:
         """Queries to be timed."""
         return min(self.options.latency, len(_queries(payload)))
@@ -328,7 +350,7 @@ def _queries(payload: RetrievalData) -> Texts:
 
 
 def _of_texts(first: FirstStage) -> tuple[dict[str, int | None], list[str]]:
-    """Counts of texts and sentences about them; the counts are those of the first encoder."""
+    """Counts of texts and sentences about them; the counts of texts are those of the first encoder."""
     counts: dict[str, int | None] = {}
     if first.encoded:
         one = first.encoded[0]
@@ -336,6 +358,7 @@ def _of_texts(first: FirstStage) -> tuple[dict[str, int | None], list[str]]:
             **_counts.texts("documents", one.documents),
             "documents_truncated_alike": one.documents_alike.n,
             **_counts.texts("queries_encoded", one.queries),
+            **_counts.sizes([each.encoder for each in first.encoded]),
         }
     sentences = [
         sentence

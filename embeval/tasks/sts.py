@@ -97,7 +97,7 @@ class StsTask:
                 columns={"gold": payload.gold, **columns},
                 slices={"subset": payload.subsets} if payload.subsets else {},
             ),
-            counts={"pairs": n, **_counts.texts("texts", embeddings.counts)},
+            counts={"pairs": n, **_counts.texts("texts", embeddings.counts), **_counts.sizes([encoder])},
             warnings=tuple(self._warnings(embeddings, encoder)),
             prompts={"text": prompt},
             phases={"encode": encoded - started},

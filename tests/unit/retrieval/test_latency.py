@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -161,3 +162,110 @@ def test_nothing_to_measure_is_refused() -> None:
     for no_queries, repeats in (([], 1), (["1"], 0)):
         with pytest.raises(ValueError, match="throughput needs"):
             latency.throughput(list, no_queries, repeats=repeats)
+
+
+class Machine:
+    """Systems on one machine that gets slower: each answer takes ``step_ns`` longer than the one before."""
+
+    def __init__(self, step_ns: int = 0) -> None:
+        self.now, self.step_ns = 0, step_ns
+        self.answers: list[tuple[str, str]] = []
+        """(system, query) in their order."""
+
+    def __call__(self) -> int:
+        return self.now
+
+    def answering(self, name: str, milliseconds: int) -> Callable[[str], str]:
+        """A system that takes so long when the machine is fresh."""
+
+        def answer(query: str) -> str:
+            self.now += milliseconds * MS + len(self.answers) * self.step_ns
+            self.answers.append((name, query))
+            return query
+
+        return answer
+
+
+QUERIES = [str(number) for number in range(20)]
+
+
+def test_a_machine_that_gets_slower_hits_both_sides_alike() -> None:
+    """Two equal systems, 1 µs more with each answer, 20 queries once each.
+
+    One after the other the second is 20 µs slower on average (and one for the cold answer between them). In turns,
+    answers come in pairs; each system is first in every other pair, so both sums are that of 20 of the counts 2 to 41:
+    (2 + 41) / 2 = 21.5 on average, for each of them.
+    """
+    machine = Machine(step_ns=1_000)
+    pair = [[("search", machine.answering(name, 5))] for name in "AB"]
+    in_turns = latency.measure_in_turns(pair, QUERIES, warmup=0, repeats=1, clock=machine)
+    assert [each.total_ms.mean() for each in in_turns] == pytest.approx([5.0215, 5.0215], abs=1e-12)
+    assert [each.cold_ms for each in in_turns] == [{"search": 5.0}, {"search": 5.001}]
+
+    machine = Machine(step_ns=1_000)
+    alone = [
+        latency.measure([("search", machine.answering(name, 5))], QUERIES, warmup=0, repeats=1, clock=machine)
+        for name in "AB"
+    ]
+    one, other = (each.total_ms.mean() for each in alone)
+    assert other - one == pytest.approx(0.021, abs=1e-12)
+
+
+def test_values_in_turns_by_hand() -> None:
+    """On a steady machine each system has its own times, whatever the others take: 3 ms, 1 + 4 ms, and 20 ms."""
+    machine = Machine()
+    systems = [
+        [("search", machine.answering("a", 3))],
+        [("encode", machine.answering("b", 1)), ("search", machine.answering("b", 4))],
+        [("search", machine.answering("c", 20))],
+    ]
+    found = latency.measure_in_turns(systems, QUERIES[:7], warmup=2, repeats=3, clock=machine)
+    assert [set(each.total_ms.tolist()) for each in found] == [{3.0}, {5.0}, {20.0}]
+    assert {name: set(column.tolist()) for name, column in found[1].stage_ms.items()} == {
+        "encode": {1.0},
+        "search": {4.0},
+    }
+    assert [sum(each.cold_ms.values()) for each in found] == [3.0, 5.0, 20.0]
+    assert [(each.warmup, each.repeats) for each in found] == [(2, 3)] * 3
+
+
+def test_every_system_is_at_every_place_equally_often() -> None:
+    """Three systems, 9 queries, 2 repeats: 18 rounds of one query each, and 6 times at each place."""
+    machine = Machine()
+    systems = [[("search", machine.answering(name, 1))] for name in "abc"]
+    latency.measure_in_turns(systems, QUERIES[:9], warmup=3, repeats=2, clock=machine)
+    warm_ups, counted = machine.answers[3:12], machine.answers[12:]
+    assert Counter(warm_ups) == Counter((name, query) for name in "abc" for query in "012")
+    rounds = [counted[start : start + 3] for start in range(0, len(counted), 3)]
+    assert all(len({query for _, query in each}) == 1 for each in rounds)
+    assert Counter(each[0][1] for each in rounds) == Counter(QUERIES[:9] * 2)
+    for place in range(3):
+        assert Counter(each[place][0] for each in rounds) == {"a": 6, "b": 6, "c": 6}
+    assert len({tuple(name for name, _ in each) for each in rounds}) > 3  # no system always follows the same one
+
+
+def test_throughput_in_turns_by_hand() -> None:
+    """Batches of 20 queries in 100 ms and 250 ms, each batch 1 ms later than the one before.
+
+    Uncounted ones take 0 and 1 ms more. In three rounds, numbered from 2, one system goes at 2, 5, 6 and the other at
+    3, 4, 7, or the last round the other way round; the medians are 5 and 4, whichever is first.
+    """
+    machine = Machine(step_ns=MS)
+    batches: list[Callable[[Sequence[str]], Any]] = [
+        lambda queries: machine.answering("a", 100)(queries[0]),
+        lambda queries: machine.answering("b", 250)(queries[0]),
+    ]
+    one, other = latency.throughput_in_turns(batches, QUERIES, repeats=3, clock=machine)
+    late = 5 if machine.answers[2][0] == "a" else 4
+    assert one == pytest.approx(20 / (0.100 + late / 1000))
+    assert other == pytest.approx(20 / (0.250 + (9 - late) / 1000))
+
+
+def test_no_system_has_no_turn() -> None:
+    """And one without stages is refused among others too."""
+    with pytest.raises(ValueError, match="latency needs a system"):
+        latency.measure_in_turns([], ["1"])
+    with pytest.raises(ValueError, match="latency needs stages"):
+        latency.measure_in_turns([[("search", list)], []], ["1"])
+    with pytest.raises(ValueError, match="throughput needs a system"):
+        latency.throughput_in_turns([], ["1"])

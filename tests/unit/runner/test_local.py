@@ -537,6 +537,24 @@ def test_results_of_sub_sets_are_looked_at_too(
     assert statuses(run(store, [pairs])) == ["skipped"]
 
 
+def test_results_with_intervals_of_an_older_kind_get_new_ones(
+    store: ResultStore, golden: Task[Any], loads: list[str]
+) -> None:
+    """From the stored items, without the model; one that names no method has the older kind."""
+    run(store, [golden])
+    whole = contents(store)
+    (stored,) = store.find(subset="all")
+    assert {score.interval for score in stored.result.scores.values() if score.ci_low is not None} == {"bca", "wilson"}
+    value = strict_json.loads(stored.path.read_bytes())
+    for score in value["scores"].values():
+        score["interval"] = None
+    stored.path.write_text(strict_json.dumps(value), encoding="utf-8")
+    loads.clear()
+    (outcome,) = run(store, [golden])
+    assert (outcome.status, loads) == ("rescored", [])
+    assert contents(store) == whole
+
+
 def test_a_folder_that_was_copied_under_another_name_is_not_finished(
     store: ResultStore, pairs: Task[Any], tmp_path: Path
 ) -> None:
