@@ -56,6 +56,8 @@ class ScoreRequest:
     """Options of a retrieval task that differ from their defaults."""
     name: str | None = None
     """What the system is called; null: as the file."""
+    task: str | None = None
+    """What the task is called; null: as the data."""
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
 
 
@@ -78,6 +80,21 @@ def score(request: ScoreRequest, store: ResultStore | None = None) -> Scored:
     """
     if store is not None:
         store.refuse_unwritable()
+    parts = measured(request)
+    stored = None
+    if store is not None:
+        stored = [store.put(part.result, part.records, part.run) for part in parts][-1]
+    result = parts[-1].result if stored is None else stored.result
+    main = result.main_score or ""
+    everything = (main, *(name for name in result.scores if name != main))
+    return Scored(result, request.metrics or everything, stored)
+
+
+def measured(request: ScoreRequest) -> list[assemble.Part]:
+    """The results of a ranking with what they are made from, the one for the whole split last; nothing is stored.
+
+    Raises as ``score`` does.
+    """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     began, cpu_began = time.perf_counter(), time.process_time()
     task = _task(request)
@@ -115,12 +132,7 @@ def score(request: ScoreRequest, store: ResultStore | None = None) -> Scored:
         peak_rss_mib=provenance.peak_rss_mib(),
         phases={"load_data": round(loaded - began, 3), "measure": round(done - loaded, 3)},
     )
-    parts = assemble.results(evidence, request.statistics, timings)
-    stored = None
-    if store is not None:
-        stored = [store.put(part.result, part.records, part.run) for part in parts][-1]
-    wanted = request.metrics or tuple(metric.name for metric in metrics)
-    return Scored(parts[-1].result if stored is None else stored.result, wanted, stored)
+    return assemble.results(evidence, request.statistics, timings)
 
 
 def _task(request: ScoreRequest) -> RetrievalTask:
@@ -140,6 +152,8 @@ def _task(request: ScoreRequest) -> RetrievalTask:
         entry["name"], entry["split"] = _named_by(Path(request.qrels))
     if request.split is not None:
         entry["split"] = request.split
+    if request.task is not None:
+        entry["name"] = request.task
     if request.metrics:
         entry["main_score"] = request.metrics[0]
     task = requests.task_from(entry, root=Path(), data=None)

@@ -17,15 +17,17 @@ HASH_SHOWN = 12
 """Characters of a hash in a message."""
 
 
-def retrieval_data(stored: Stored, *, golden: Path | None = None, data: Path | None = None) -> RetrievalData:
+def retrieval_data(
+    stored: Stored, *, golden: Path | None = None, data: Path | None = None, ranked: bool = False
+) -> RetrievalData:
     """Corpus, queries and judgments that a result was made from.
 
     They are looked for in ``golden``, else where the result says, relative paths starting from the current folder and
-    those of catalogue tasks from ``data``. Raises ``UsageError`` for a result of another kind of task, and
-    ``DataError`` where the data is not there or not the same.
+    those of catalogue tasks from ``data``. ``ranked`` says that there is a ranking, though it isn't stored. Raises
+    ``UsageError`` for a result of another kind of task, and ``DataError`` where the data is not there or not the same.
     """
     spec = stored.result.task
-    if stored.result.run is None:
+    if stored.result.run is None and not ranked:
         raise _no_ranking(stored)
     try:
         payload = _task(spec, golden, data).load()

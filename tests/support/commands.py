@@ -1,15 +1,20 @@
-"""The command line as users meet it: a process of its own."""
+"""The command line as users meet it: a process of its own, or, where the process isn't the point, this one."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from embeval.cli import _state, main
 
 
 @dataclass(frozen=True)
@@ -45,3 +50,28 @@ def embeval(*words: str, cwd: Path, env: Mapping[str, str] | None = None, timeou
         command(*words), cwd=cwd, env=environment(env), capture_output=True, text=True, timeout=timeout, check=False
     )
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def here(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> Done:
+    """What ``embeval`` comes to in this process, which saves the start of one.
+
+    Streams, folder, environment and the settings of a command are its own; what is imported is not.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with (
+        contextlib.chdir(cwd),
+        mock.patch.dict(os.environ, environment(env), clear=True),
+        mock.patch.object(sys, "argv", ["embeval", *words]),
+        mock.patch.object(_state, "settings", _state.Settings()),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = main._run()
+    return Done(int(code), *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+def serve() -> None:
+    """For a Python of its own that is asked for many commands: a list of words a line, as JSON; answers likewise."""
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(asdict(here(*json.loads(line), cwd=Path.cwd()))) + "\n")
+        sys.stdout.flush()

@@ -59,6 +59,8 @@ class TableEncoder:
         vectors = np.array([self.table[text] for text in texts], dtype=np.float32)
         zero = ~vectors.any(axis=1)
         counts = TextCounts(n_texts=len(texts), n_empty=sum(not text.strip() for text in texts), n_zero=int(zero.sum()))
+        if self.counts is not None:
+            counts = self.counts(texts)
         return Embeddings(vectors=vectors, role=role, normalized=False, spec_digest=self.spec.digest, counts=counts)
 
 

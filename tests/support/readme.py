@@ -111,13 +111,29 @@ def exit_code_table() -> str:
             "| code | meaning |",
             "|---|---|",
             "| 0 | everything that was asked for is done |",
-            "| 1 | a bound that you set is passed (`data overlap --fail-over`) |",
+            "| 1 | the gate blocks, or a bound that you set is passed (`data overlap --fail-over`) |",
             "| 2 | the command, an option or the configuration is wrong |",
-            "| 3 | it could not be evaluated: data, model or store; or a task of the run failed |",
+            "| 3 | it could not be evaluated: data, model, store or evidence; or a task of the run failed |",
+            "| 4 | the gate can't tell: too little evidence; blocks, unless the policy says otherwise |",
             "| 70 | a fault in embeval |",
             "| 130 | interrupted; finished results are stored |",
         ]
     )
+
+
+def policy_table() -> str:
+    """Markdown: every key of a policy, then those of its rules."""
+    from embeval.core import border
+    from embeval.core.verdict import Waiver
+    from embeval.gates.policy import Policy, Resampling, Rule
+
+    lines = ["| of | key | default | what it does |", "|---|---|---|---|"]
+    for name, cls in (("`gate`", Policy), ("`statistics`", Resampling), ("a rule", Rule), ("a waiver", Waiver)):
+        for field in border.describe(cls):
+            default = "" if field.default is None or field.default == [] else f"`{field.default}`"
+            default = "" if isinstance(field.default, dict) else default
+            lines.append(f"| {name} | `{field.name}` | {default} | {field.text} |")
+    return "\n".join(lines)
 
 
 PARTS = {
@@ -125,6 +141,7 @@ PARTS = {
     "models": model_table,
     "tasks": task_table,
     "indexes": index_table,
+    "policy": policy_table,
     "exit codes": exit_code_table,
 }
 
