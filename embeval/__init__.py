@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embeval.api import evaluate as evaluate
+    from embeval.api import gate as gate
     from embeval.api import load_encoder as load_encoder
     from embeval.core.result import MetricValue as MetricValue
     from embeval.core.result import Result as Result
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "evaluate": "embeval.api",
+    "gate": "embeval.api",
     "load_encoder": "embeval.api",
     "MetricValue": "embeval.core.result",
     "Result": "embeval.core.result",

@@ -8,19 +8,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from embeval.core.paths import expanded
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
+    from embeval.compare.report import CompareReport
     from embeval.core.progress import Progress
     from embeval.core.protocols import Encoder, Task
     from embeval.core.result import Result
+    from embeval.core.verdict import GateReport
+    from embeval.gates.policy import Policy
     from embeval.leaderboard.board import Board
     from embeval.runner.local import Outcome, Step
     from embeval.workflows.precision import Choice
@@ -52,13 +55,18 @@ class Request:
     """Whether to hash model files again."""
     bm25: bool = False
     """Whether to evaluate BM25 as well, on every task that it fits: what a model has to beat."""
+    interleave: bool = False
+    """Whether to time all models in turns afterwards, so that their times can be compared."""
 
 
 def run(
     request: Request, *, progress: Progress | None = None, on_start: Callable[[Step], None] | None = None
 ) -> Iterator[Outcome]:
-    """The outcome of each model on each task, as it is reached. Failures are outcomes, not exceptions."""
-    from embeval.runner import local
+    """The outcome of each model on each task, as it is reached. Failures are outcomes, not exceptions.
+
+    With ``interleave`` another one comes at the end for each that was timed in turns.
+    """
+    from embeval.runner import interleaved, local
     from embeval.store.results import ResultStore
     from embeval.tasks import TASK_TYPES
     from embeval.workflows import requests
@@ -70,7 +78,7 @@ def run(
     options = local.RunOptions(
         runtime=request.runtime, statistics=request.statistics, overwrite=request.overwrite, verify=request.verify
     )
-    yield from local.run(
+    yield from (interleaved.run if request.interleave else local.run)(
         request.models,
         request.tasks,
         ResultStore(request.results),
@@ -176,6 +184,78 @@ def leaderboard(
     broken: list[str] = []
     found = ResultStore(_path(results, "results")).find(task=task, broken=broken)
     return replace(build((each.result for each in found), metric=metric, older=older), broken=tuple(broken))
+
+
+def gate(
+    policy: str | PathLike[str] | Mapping[str, Any] | Policy,
+    candidates: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+    *,
+    baseline: str | PathLike[str] | None = None,
+    results: str | PathLike[str] | None = None,
+    data: str | PathLike[str] | None = None,
+) -> GateReport:
+    """Whether ``candidates`` may be released by a policy; one alone needs no list.
+
+    ``policy`` is a file (an embeval.yaml with ``gate:`` in it, or one of its own), its keys, or a ``Policy``.
+    Candidates and ``baseline`` are named as on the command line and default to the policy's; ``results`` is the folder
+    of results and ``data`` that of catalogue tasks, for the texts of lost queries. Broken or missing evidence is the
+    outcome ``error``, never an exception. Raises ``ConfigError`` and ``UsageError`` for a policy that can't be applied.
+    """
+    from embeval.gates.policy import Policy, PolicyFile, from_value, load
+    from embeval.workflows import gating
+
+    if isinstance(policy, str | PathLike):
+        file = load(expanded(policy))
+    elif isinstance(policy, Policy):
+        file = PolicyFile(Path("policy"), policy)
+    else:
+        file = PolicyFile(Path("policy"), from_value(_without_paths(policy), "policy"))
+    return gating.gate(
+        gating.Request(
+            policy=file.policy,
+            source=str(file.path),
+            results=_path(results, "results") if results is not None else file.results or Path("results"),
+            candidates=() if candidates is None else tuple(str(each) for each in _listed(candidates)),
+            baseline=None if baseline is None else fspath(baseline),
+            root=file.path.resolve().parent if isinstance(policy, str | PathLike) else None,
+            data=_path(data, "data") if data is not None else file.data,
+        )
+    )
+
+
+def compare(
+    baseline: str | PathLike[str],
+    candidate: str | PathLike[str],
+    *more: str | PathLike[str],
+    tasks: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    results: str | Path = "results",
+    statistics: StatisticsOptions | None = None,
+    data: str | Path | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> CompareReport:
+    """A baseline and candidates on everything that can be compared, with intervals and corrected p-values.
+
+    A side is a path, an id, ``tag:NAME`` or a model, as for ``embeval compare``. ``options`` are the other fields of
+    ``workflows.comparing.CompareRequest``: ``by``, ``golden``, ``subset``, ``correction``, … Raises
+    ``NotComparableError`` where nothing can be compared.
+    """
+    from embeval.workflows import comparing
+
+    known = {each.name for each in fields(comparing.CompareRequest)}
+    if strange := [name for name in options if name not in known]:
+        raise UnknownNameError("option of compare", strange[0], known)
+    request = comparing.CompareRequest(
+        sides=tuple(fspath(each) for each in (baseline, candidate, *more)),
+        results=_path(results, "results"),
+        tasks=(tasks,) if isinstance(tasks, str) else tuple(tasks),
+        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
+        statistics=_checked(statistics or StatisticsOptions(), StatisticsOptions, "statistics"),
+        data=_path(data, "data") if data is not None else None,
+        **options,
+    )
+    return comparing.compare(request, progress)
 
 
 def _listed(given: Any) -> list[Any]:

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from embeval.cli import _state, _streams
+from embeval.core import packages
 from embeval.errors import EmbevalError, EvaluationError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ VERBS: dict[str, str] = {
     "demo": "Shows the whole thing: a real model on a bundled golden set, in under two minutes.",
     "init": "Writes a commented embeval.yaml into the current folder.",
     "score": "Scores a TREC run against judgments or a golden set, with no model.",
+    "compare": "Compares candidates with a baseline: differences, intervals, p-values.",
     "leaderboard": "Shows stored results as a table of models by tasks.",
+    "gate": "Decides by a policy whether a model may be released.",
     "tasks": "Lists task types and the catalogue, or shows one task.",
     "models": "Shows what a model is, or checks that it behaves.",
     "data": "Makes golden sets from what you have, checks them, and splits them.",
     "export": "Writes a model as ONNX graphs, each compared with the model itself.",
-    "results": "Lists stored results, shows one, or clears what is left over.",
+    "results": "Lists stored results, shows or tags them, or clears what is left over.",
     "search": "Asks a corpus one query with one model or several, and shows the hits.",
     "cache": "Shows the embedding cache, makes room in it, or checks it.",
     "schema": "Prints the JSON Schema of a result or of embeval.yaml.",
@@ -116,6 +119,9 @@ def _run() -> int:
         if error.errno is None:  # not from the system
             return _state.error(error, ExitCode.INTERNAL)
         return _state.error(_refused_by_system(error), ExitCode.CANNOT_EVALUATE)
+    except ModuleNotFoundError as error:
+        problem = packages.not_installed(error)
+        return _state.error(problem or error, problem.exit_code if problem is not None else ExitCode.INTERNAL)
     except Exception as error:
         return _state.error(error, ExitCode.INTERNAL)
     if code == ExitCode.INTERRUPTED:  # typer has turned Ctrl-C into this code

@@ -30,4 +30,11 @@ results: results                  # where results are stored; finished ones are 
 # statistics:
 #   resamples: 10000              # bootstrap resamples behind each confidence interval
 #   seed: 0
+
+# gate:                           # what a new model has to hold, for: embeval gate CANDIDATE
+#   baseline: demo                # a model, a path of results, or tag:NAME ('embeval results tag')
+#   rules:
+#     - {metric: demo-docs/ndcg_at_10, no_regression: 0.05}    # shown to lose less than that
+#     - {metric: demo-docs/ndcg_at_10, min: 0.5}
+#     - {metric: demo-pairs/cosine_spearman, no_regression: 2%}
 """

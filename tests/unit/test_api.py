@@ -268,6 +268,7 @@ def test_public_names() -> None:
     assert sorted(embeval.__all__) == dir(embeval)
     homes = {
         "evaluate": "embeval.api",
+        "gate": "embeval.api",
         "load_encoder": "embeval.api",
         "MetricValue": "embeval.core.result",
         "Result": "embeval.core.result",
