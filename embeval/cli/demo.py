@@ -20,7 +20,8 @@ def demo(
     """Shows the whole thing: a real model on a bundled golden set, in under two minutes.
 
     Evaluates all-MiniLM-L6-v2 and a baseline on questions about the manual of an invented product and on sentence
-    pairs, then shows the leaderboard, where the model is weak, and how to do the same with data of your own.
+    pairs, then shows the leaderboard and where the model is weak, lets the gate decide whether an int8 export may
+    replace it, and says how to do the same with data of your own.
     """
     from embeval.workflows import demo as workflow
 
@@ -28,7 +29,7 @@ def demo(
     if json:
         _state.out_json(report.to_json())
         return
-    from embeval.cli import _tables
+    from embeval.cli import _compare, _gate, _tables
 
     _state.out(_tables.board(report.board, _state.console()))
     for remark in report.board.remarks():
@@ -39,4 +40,11 @@ def demo(
     _state.out("nDCG@10 by kind of query, from the stored items:")
     _state.out(made)
     _state.out(report.hardest)
+    _state.out("")
+    _state.out(report.release.question)
+    _state.out("")
+    _compare.show(report.release.comparison)
+    _gate.show(report.release.report)
+    _state.out(report.release.explanation)
+    _state.out("")
     _state.out(report.next_steps)

@@ -1,4 +1,4 @@
-"""What ``embeval demo`` does: evaluate, show the leaderboard, and look at where the better model is weak."""
+"""What ``embeval demo`` does: evaluate, show the leaderboard, where the model is weak, and decide on a release."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from embeval.leaderboard.render import cell_text
 from embeval.runner import local
 from embeval.runner.local import Outcome
 from embeval.store.results import ResultStore
-from embeval.workflows import report, requests
+from embeval.workflows import demo_release, report, requests
+from embeval.workflows.demo_release import Release
 
 MODELS = ("demo", "hashing")
 BASELINE = "bm25"
@@ -42,6 +43,8 @@ class Report:
     """(kind of query, number of queries, nDCG@10 of each model)."""
     hardest: str
     """The queries on which the first model does worst, with what it found instead."""
+    release: Release
+    """Whether an export may replace the first model."""
     next_steps: str
     """How to go on."""
 
@@ -53,6 +56,7 @@ class Report:
                 {"kind": kind, "queries": n, METRIC: dict(zip(self.models, values, strict=True))}
                 for kind, n, values in self.by_kind
             ],
+            "release": self.release.to_json(),
         }
 
 
@@ -88,6 +92,15 @@ def _run(folder: Path, kept: str | None, on_step: Callable[[str], None], progres
         models=tuple(outcome.result.model.label for outcome in retrieval if outcome.result is not None),
         by_kind=_by_kind(store, retrieval),
         hardest=_hardest(store, retrieval[0], tasks[0]),
+        release=demo_release.ask(
+            store,
+            retrieval[0].stored[-1].result.model,
+            TASKS,
+            folder,
+            keep=kept is not None,
+            say=on_step,
+            progress=progress,
+        ),
         next_steps=_next_steps(kept),
     )
 
@@ -126,15 +139,20 @@ def _next_steps(kept: str | None) -> str:
         "  embeval run -m demo -t path/to/golden  a folder with corpus, queries and qrels",
         "  embeval run -m demo -t sts:pairs.csv   columns sentence1, sentence2 and score",
         "  embeval leaderboard show               all stored results side by side",
+        "  embeval compare OLD NEW                what differs, how sure that is, which queries are lost",
+        "  embeval gate NEW --baseline OLD        the verdict, from the rules under 'gate' in embeval.yaml",
     ]
     if kept is None:
         lines.append("These results were not kept; embeval demo --results results keeps them.")
     else:
-        where = f"-m {MODEL_WORD} -t {TASKS[0]} --results {kept}"
+        again, policy = f"--results {kept}", Path(kept, demo_release.POLICY_FILE)
+        where = f"-m {MODEL_WORD} -t {TASKS[0]} {again}"
         lines += [
             "What this demo stored:",
             f"  embeval leaderboard show --results {kept}",
             f"  embeval results show {where}",
             f"  embeval results show {where} --by kind",
+            f"  embeval gate {demo_release.FOLDER} -b {demo_release.BASELINE} {again} -c {policy}",
+            f"  {Path(kept, demo_release.REPORT_FILE)}   its report as a page",
         ]
     return "\n".join(lines)
