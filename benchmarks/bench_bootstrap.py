@@ -1,11 +1,10 @@
-"""How long do 10,000 resamples of a 1,379-pair Spearman take? Bar: 6 times as fast as scipy.stats.bootstrap."""
+"""How long does a BCa interval of a 1,379-pair Spearman take, from 10,000 resamples? Bar: a seventh of scipy's time."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from benchmarks.harness import best, interleaved, write
@@ -23,12 +22,15 @@ def main() -> None:
     columns = {"gold": gold, "cosine": cosine}
     metric = metrics.get("cosine_spearman")
 
-    def ours() -> npt.NDArray[np.float64]:
-        return np.asarray(bootstrap.distribution([metric], columns, resamples=RESAMPLES, seed=0)[0])
+    def ours() -> bootstrap.Interval:
+        samples = bootstrap.distribution([metric], columns, resamples=RESAMPLES, seed=0)[0]
+        estimate = metric.aggregate(columns)
+        assert isinstance(estimate, float)
+        return bootstrap.bca(estimate, samples, bootstrap.jackknife([metric], columns)[0], 0.95, n_items=N)
 
     def scipy_with(statistic: Any, **options: Any) -> Any:
         return stats.bootstrap(
-            (gold, cosine), statistic, paired=True, n_resamples=RESAMPLES, method="percentile", rng=0, **options
+            (gold, cosine), statistic, paired=True, n_resamples=RESAMPLES, method="BCa", rng=0, **options
         )
 
     def as_written() -> Any:
@@ -42,7 +44,9 @@ def main() -> None:
     def vectorised() -> Any:
         return scipy_with(spearman, vectorized=True, batch=250)
 
-    low, high = np.quantile(ours(), [0.025, 0.975])
+    low, high, _ = ours()
+    assert low is not None
+    assert high is not None
     reference = vectorised().confidence_interval
     tolerance = 0.05 * (reference.high - reference.low)
     assert abs(low - reference.low) < tolerance
