@@ -24,7 +24,7 @@ FEW = ("--resamples", "100")
 WORDS = [f"word{number}" for number in range(500)]
 N_LARGE = 30_000
 """Documents of the large set: some seconds of work."""
-KILLS = 10
+KILLS = 6
 
 
 @dataclass(frozen=True)

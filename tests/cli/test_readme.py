@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from embeval.store.results import ResultStore
@@ -97,9 +95,10 @@ def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
     (tmp_path / "pairs" / "test.csv").write_text(
         "left,right,score\na red key,a red key,5\na red key,blue folders,1\nold token,new token,3\n", encoding="utf-8"
     )
-    (block,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    gate, block = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
     models = re.compile(r"^models:\n(?:  .*\n)+", re.MULTILINE)
-    (tmp_path / "embeval.yaml").write_text(models.sub("models: [hashing]\n", block), encoding="utf-8")
+    both = models.sub("models: [hashing, 'hashing,dim=64']\n", block) + gate
+    (tmp_path / "embeval.yaml").write_text(both, encoding="utf-8")
     done = embeval("run", "--json", cwd=tmp_path)
     assert done.code == 0, done.err
     by_task = {result["task"]["name"]: result for result in done.json["results"]}
@@ -107,24 +106,24 @@ def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
     assert by_task["support-kb"]["counts"]["queries_unanswerable"] == 1
     assert by_task["pairs"]["scores"]["cosine_spearman"]["value"] == pytest.approx(1.0)
 
+    assert embeval("results", "tag", "prod", "-m", "hashing", cwd=tmp_path).code == 0
+    decided = embeval("gate", "hashing (dim=64)", "--json", cwd=tmp_path)
+    report = decided.json
+    assert decided.code == report["exit_code"] == 3  # two queries are too few for the 20 that labels need
+    rules = report["verdicts"][0]["rules"]
+    assert [rule["kind"] for rule in rules] == ["no_regression", "no_regression", "min", "any"]
+    assert rules[1]["outcome"] == "error"
+    assert [rule["waiver"] is not None for rule in rules] == [False, False, True, False]
+
 
 def test_the_python_of_the_readme(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both blocks run, and the difference of two models is the one that is known: the baseline wins on one query."""
+    """The block runs, and prints what is known."""
     write_golden(tmp_path / "golden" / "support-kb")
     monkeypatch.chdir(tmp_path)
-    paired, simple = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    (simple,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     exec(simple.replace('"demo"', '"hashing"'), {})  # noqa: S102
     value, low, high = map(float, capsys.readouterr().out.split())
     assert value == pytest.approx((1 + 1 / math.log2(3)) / 2)
     assert low <= value <= high
-
-    store = ResultStore(tmp_path / "results")
-    (stored,) = store.find()
-    records = store.records(stored)
-    columns = {**records.columns, "ndcg_at_10": np.array([0.25, *records.columns["ndcg_at_10"][1:]])}
-    other = replace(stored.result, model=replace(stored.result.model, name="our-new-model", revision="builtin:x"))
-    store.put(other, replace(records, columns=columns))
-    exec(paired.replace("all-MiniLM-L6-v2", "hashing"), {})  # noqa: S102
-    assert capsys.readouterr().out == "new - old: -0.3750 [-0.7500, +0.0000] on 2 queries\n"

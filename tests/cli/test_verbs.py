@@ -585,6 +585,17 @@ def test_demo_shows_the_whole_thing(stored_demo: Path) -> None:
     quiet = embeval("demo", "--results", "results", "--quiet", cwd=stored_demo)
     assert (quiet.code, quiet.out, quiet.err) == (0, plain.out, "")
 
+    release = value["release"]
+    assert release["question"].startswith("May minilm-int8 (int8) replace all-MiniLM-L6-v2?")
+    assert (release["gate"]["outcome"], release["gate"]["exit_code"]) == ("pass", 0)  # the baseline's are far lower
+    assert [rule["kind"] for rule in release["gate"]["verdicts"][0]["rules"]] == [
+        "no_regression",
+        "min",
+        "no_regression",
+    ]
+    for path in release["files"]:
+        assert (stored_demo / path).is_file()
+
 
 # --- what is stored -----------------------------------------------------------------------------------------------
 
@@ -606,7 +617,7 @@ def test_results_list(project: Project) -> None:
     assert len({each["id"] for each in everything}) == 9
     table = project("results", "list").out
     assert all(len(re.findall(rf"^ *{each['id']} ", table, re.MULTILINE)) == 1 for each in everything)
-    assert re.search(r"hashing +demo-docs +test +all +ndcg_at_10 +0\.3920 +0\.3391 – 0\.4504 +103 ", table)
+    assert re.search(r"hashing +demo-docs +test +all +ndcg_at_10 +0\.3920 +0\.3345 – 0\.4494 +103 ", table)
 
 
 def test_nothing_stored_is_said(project: Project) -> None:
@@ -781,7 +792,7 @@ def test_leaderboard_in_three_forms(project: Project) -> None:
         "| Model | Mean | demo-docs ndcg_at_10 | demo-pairs cosine_spearman |\n"
         "|---|---:|---:|---:|\n"
         f"| hashing | {row['mean']:.4f} | {cells[0]} | {cells[1]} |\n"
-        "\nBrackets hold 95 % bootstrap intervals.\n"
+        "\nBrackets hold 95 % intervals.\n"
     )
     table = project("leaderboard", "show").out
     for shown in (f"{row['mean']:.4f}", *(part for cell in cells for part in cell.split(" ", 1))):
@@ -1050,7 +1061,7 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
     [
         ("embeval ", list(VERBS)),
         ("embeval r", ["run", "results"]),
-        ("embeval results ", ["list", "show", "export", "why", "gc"]),
+        ("embeval results ", ["list", "show", "export", "why", "tag", "gc"]),
         ("embeval run -t demo", ["demo-docs", "demo-pairs"]),
         ("embeval run -m ", ["demo", "hashing"]),
         (

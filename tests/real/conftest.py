@@ -13,8 +13,10 @@ from tests.support.commands import Done, embeval
 MODEL = "all-MiniLM-L6-v2"
 TASKS = (
     "STSBenchmark STS12 STS14 STS15 STSBenchmarkMultilingualSTS-de STSBenchmarkMultilingualSTS-es "
-    "STSBenchmarkMultilingualSTS-zh BIOSSES SciFact Cranfield CISI Vaswani ADI"
+    "STSBenchmarkMultilingualSTS-zh BIOSSES SciFact Cranfield ADI"
 ).split()
+LEFT_OUT = ("CISI", "Vaswani")
+"""Tasks of the file that would take two minutes more and show nothing else."""
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +24,8 @@ def folder(real_data: Path, repository: Path, tmp_path_factory: pytest.TempPathF
     """A folder with the project's own evaluation file as its embeval.yaml."""
     folder = tmp_path_factory.mktemp("real")
     public = (repository / "leaderboards" / "public.yaml").read_text(encoding="utf-8")
-    (folder / "embeval.yaml").write_text(f"{public}\ndata: {real_data}\n", encoding="utf-8")
+    kept = [line for line in public.splitlines() if line.strip("- ") not in LEFT_OUT]
+    (folder / "embeval.yaml").write_text("\n".join([*kept, f"data: {real_data}", ""]), encoding="utf-8")
     return folder
 
 

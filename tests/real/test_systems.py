@@ -12,7 +12,7 @@ from tests.support.commands import embeval
 
 pytestmark = pytest.mark.real
 
-SETS = ("SciFact", "Cranfield", "CISI", "Vaswani")
+SETS = ("SciFact", "Cranfield")
 BM25, HYBRID = "bm25", "all-MiniLM-L6-v2+bm25"
 
 

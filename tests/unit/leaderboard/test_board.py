@@ -256,13 +256,13 @@ def test_remarks_tell_how_to_read_the_brackets() -> None:
     """The level or levels of the intervals, and what ``≈`` means where one interval has it: below 50 items."""
     assert build([made(MINI, "wiki", 0.5)]).remarks() == []
     plain = made(MINI, "wiki", 0.5, interval=(0.4, 0.6))
-    assert build([plain]).remarks() == ["Brackets hold 95 % bootstrap intervals."]
+    assert build([plain]).remarks() == ["Brackets hold 95 % intervals."]
     few = made(MINI, "faq", 0.5, interval=(0.4, 0.6), n_items=49, level=0.9)
     board = build([plain, few])
     assert board.levels == (0.9, 0.95)
     assert board.remarks() == [
-        "Brackets hold 90 % and 95 % bootstrap intervals.",
-        "≈ marks intervals from fewer than 50 items: approximate, and likely too narrow.",
+        "Brackets hold 90 % and 95 % intervals.",
+        "≈ marks intervals from fewer than 50 items: approximate.",
     ]
     assert not build([made(MINI, "faq", 0.5, interval=(0.4, 0.6), n_items=50)]).approximate
 

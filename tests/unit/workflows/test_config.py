@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
+from embeval.core.verdict import Waiver
 from embeval.data.pairs import PairColumns
 from embeval.errors import ConfigError, DataError, UsageError
+from embeval.gates.policy import Resampling
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
@@ -79,7 +81,34 @@ statistics:
   resamples: 500
   level: 0.9
   seed: 3
+gate:
+  baseline: tag:prod
+  candidate: [new, newer]
+  rules:
+    - {metric: support-kb/recall_at_10, min: 0.5, "on": bound, name: floor}
+    - {metric: support-kb/ndcg_at_10, no_regression: 2%, by: kind, min_items: 30}
+    - all: [{metric: demo-docs/ndcg_at_10, max: 1}]
+    - any: [{metric: our-pairs/cosine_spearman, improve: true}]
+    - {at_least: 1, of: [{metric: our-pairs/cosine_pearson, improve: 0.01}]}
+  on_inconclusive: pass
+  alpha: 0.1
+  max_baseline_age_days: 90
+  max_candidate_age_days: 7
+  allow_unverifiable: true
+  min_slice_items: 25
+  waivers: [{rule: floor, until: 2026-12-31, reason: agreed, approved_by: Kim}]
+  documents: 1000000
+  statistics: {resamples: 2000, seed: 4}
+  show_lost: 3
+  unseen: as_seen
 """
+
+
+DESCRIBED = (
+    *("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns"),
+    *("Policy", "Rule", "Resampling", "Waiver"),
+)
+"""Records whose fields are keys of the file."""
 
 
 def load(folder: Path, text: str | bytes, **options: Any) -> Config:
@@ -169,6 +198,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert config.bm25 is False
+    assert config.gate is not None
+    assert (config.gate.baseline, config.gate.candidates) == ("tag:prod", ("new", "newer"))
+    assert [rule.kind for rule in config.gate.rules] == ["min", "no_regression", "all", "any", "at_least"]
+    assert config.gate.waivers == (Waiver(rule="floor", until="2026-12-31", reason="agreed", approved_by="Kim"),)
+    assert config.gate.statistics == Resampling(resamples=2000, seed=4)
     assert (config.path, config.results, config.data) == (
         tmp_path / "embeval.yaml",
         tmp_path / "out",
@@ -176,11 +210,29 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
 
 
+def test_a_rule_on_a_task_that_the_file_does_not_have(tmp_path: Path) -> None:
+    """Told with its line and the nearest task, long before a gate is run."""
+    text = "tasks: [demo-docs]\ngate:\n  rules:\n    - {metric: demo-doc/ndcg_at_10, min: 0.5}\n"
+    assert complaint(tmp_path, text) == (
+        "embeval.yaml, line 4: gate.rules[0].metric: Unknown task 'demo-doc'. Did you mean 'demo-docs'?"
+    )
+    assert load(tmp_path, text.replace("demo-doc/", "demo-docs/")).gate is not None
+
+
 def test_no_key_is_forgotten_above() -> None:
     """The keys of the file above are all the keys that the schema knows, but for the names inside free mappings."""
     schema = config_schema()
     known = set(schema["properties"])
-    for name in ("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns"):
+    for name in (
+        "RuntimeOptions",
+        "StatisticsOptions",
+        "ModelSpec",
+        "PairColumns",
+        "Policy",
+        "Rule",
+        "Resampling",
+        "Waiver",
+    ):
         known |= set(schema["$defs"][name]["properties"])
     for entry in schema["properties"]["tasks"]["items"]["anyOf"]:
         known |= set(entry.get("properties", {}))
@@ -328,7 +380,7 @@ def test_unknown_keys_with_nothing_near_list_what_is_known(tmp_path: Path) -> No
     """So that one sees what there is."""
     message = complaint(tmp_path, "models: [demo]\nxyz: 1\n")
     assert message == (
-        "embeval.yaml, line 2: xyz: unknown key. Known: bm25, data, models, results, runtime, statistics, tasks."
+        "embeval.yaml, line 2: xyz: unknown key. Known: bm25, data, gate, models, results, runtime, statistics, tasks."
     )
 
 
