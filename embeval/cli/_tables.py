@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -19,6 +19,8 @@ from embeval.leaderboard.board import RowKey, unique_labels
 from embeval.leaderboard.render import cell_text, number
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console, RenderableType
 
     from embeval.leaderboard.board import Board, ColumnKey, Row
@@ -66,6 +68,15 @@ def value_text(value: MetricValue) -> str:
     return number(value.value) if value.value is not None else f"n/a ({value.reason})"
 
 
+STATUS = {
+    "done": "",
+    "skipped": "finished before",
+    "rescored": "from stored items",
+    "timed": "timed in turns",
+}
+"""How a step came to its result, for a table."""
+
+
 def outcomes(done: Sequence[Outcome], console: Console) -> RenderableType:
     """What a run came to; columns that the terminal has no room for are left out, the least telling first."""
     results = [outcome.result for outcome in done if outcome.result is not None]
@@ -89,7 +100,7 @@ def outcomes(done: Sequence[Outcome], console: Console) -> RenderableType:
                 value_text(value),
                 interval(value),
                 str(value.n_items),
-                {"done": "", "skipped": "finished before", "rescored": "from stored items"}[outcome.status],
+                STATUS[outcome.status],
             ]
         )
     columns = ["Model", "Task", "Split", "Metric", "Value", heading, "Items", ""]
@@ -129,6 +140,11 @@ def fitting(
     ]
     foldable = sum(max(0, max(map(cell_len, column)) - READABLE) for column in texts)
     return made if too_wide <= foldable else _cells_down(headings, rows, console)
+
+
+def fits(made: Table, console: Console) -> bool:
+    """Whether a table has room on the terminal with nothing folded."""
+    return _width(made, console) <= console.width
 
 
 def _cells_down(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> RenderableType:
@@ -240,8 +256,10 @@ def _two_lines(cell: MetricValue | None) -> str:
     return cell_text(cell).replace(" [", "\n[").replace(" ≈[", "\n≈[")
 
 
-def stored(found: Iterable[Stored], console: Console) -> RenderableType:
-    """Stored results, one line each."""
+def stored(
+    found: Iterable[Stored], console: Console, tags: Mapping[Path, Sequence[str]] | None = None
+) -> RenderableType:
+    """Stored results, one line each, with their tags where there are any."""
     rows = []
     for each in found:
         result = each.result
@@ -258,8 +276,10 @@ def stored(found: Iterable[Stored], console: Console) -> RenderableType:
                 "" if value is None else interval(value),
                 "" if value is None else str(value.n_items),
                 result.timings.started_at[:16].replace("T", " ") if result.timings else "",
+                *([", ".join(tags.get(each.path, ()))] if tags else []),
             ]
         )
     headings = ["Id", "Model", "Task", "Split", "Sub-set", "Metric", "Value", "Interval", "Items", "When (UTC)"]
+    headings += ["Tags"] if tags else []
     spare = ("Interval", "Split", "Metric", "Items", "When (UTC)")
     return fitting(headings, rows, console, right=("Value", "Items"), spare=spare)

@@ -19,7 +19,7 @@ SHOWN = 3
 """Broken files named."""
 STATE = ("data", "task_version", "type_version")
 """Parts of a protocol that change as data and code move on, and not because somebody chose another option."""
-APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate, and likely too narrow."
+APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate."
 
 
 class ColumnKey(NamedTuple):
@@ -98,7 +98,7 @@ class Board:
         found = []
         if self.levels:
             shown = " and ".join(f"{level * 100:g} %" for level in self.levels)
-            found.append(f"Brackets hold {shown} bootstrap intervals.")
+            found.append(f"Brackets hold {shown} intervals.")
         if self.approximate:
             found.append(APPROXIMATE)
         if _variants(self.columns):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from embeval.core.markdown import escape
 from embeval.core.result import MetricValue
 from embeval.leaderboard.board import Board
 
@@ -41,13 +40,3 @@ def cell_text(cell: MetricValue | None) -> str:
 def number(value: float | None) -> str:
     """Four decimals, or ``—``."""
     return "—" if value is None else f"{value:.4f}"
-
-
-_LIVE = re.compile(r"[\\`*|~]|\](?=[(\[:])|(?<!\w)_|_(?!\w)")
-
-
-def escape(text: str) -> str:
-    """Text that Markdown, and the HTML inside it, show as it is, in one line."""
-    for character, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        text = text.replace(character, safe)
-    return _LIVE.sub(r"\\\g<0>", " ".join(text.splitlines()))

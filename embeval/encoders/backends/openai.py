@@ -20,6 +20,7 @@ import ipaddress
 import json
 import os
 import re
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -91,6 +92,7 @@ class _Endpoint:
         self._dim: int | None = None
         self._dim = self._request([PROBE]).shape[1]
         self._client = self._client.with_options(max_retries=self._limits.max_retries)
+        weakref.finalize(self, self._client.close)  # else its connections wait for the garbage collector
         budget = WAVES * self._limits.concurrency * self._limits.tokens_per_request
         self.info = EncoderInfo(
             dim=check_dim(spec, self._dim),
