@@ -96,7 +96,10 @@ def _comparison(
         wins=None if outcomes is None else outcomes.wins,
         ties=None if outcomes is None else outcomes.ties,
         losses=None if outcomes is None else outcomes.losses,
-        detectable=None if spread is None else power.detectable_gain(spread, found.n_items, alpha=1.0 - level),
+        # Without an interval the spread isn't known well enough to say what would have been seen.
+        detectable=None
+        if spread is None or interval.low is None
+        else power.detectable_gain(spread, found.n_items, alpha=1.0 - level),
         note=interval.note or _missing_rankings(pair),
     )
 

@@ -96,10 +96,19 @@ class Contrast:
 
     def interval(self, level: float) -> Interval:
         """The two-sided interval, with a note where it is rough or missing. Its ends are equal where all items are."""
-        if self.missing is not None:
-            return Interval(None, None, self.missing)
+        if (missing := self.missing or self._same_spread) is not None:
+            return Interval(None, None, missing)
         alpha = (1.0 - level) / 2.0
         return Interval(self._end(alpha, "lower"), self._end(alpha, "upper"), self._note())
+
+    @property
+    def _same_spread(self) -> str | None:
+        """Why studentised bounds say nothing: of two items or clusters, every resample with a spread is the sample."""
+        if self.method != "studentised" or not self.error or self.errors is None:
+            return None
+        steps = np.abs(self.samples - self.estimate)[self.errors > 0.0]
+        alike = not len(steps) or float(steps.max()) <= EQUAL
+        return "no interval: too few items or clusters to tell their spread" if alike else None
 
     def _note(self) -> str | None:
         """What the study of intervals found of such ones: of few differences a mean of them is not sure."""
@@ -121,7 +130,7 @@ class Contrast:
         if self.missing is not None:
             return None
         if self.unseen is None:
-            return self._end(alpha, side)
+            return None if self._same_spread is not None else self._end(alpha, side)
         worst = self.unseen.lowest if side == "lower" else self.unseen.highest
         guarded = intervals.with_unseen(self.samples, self.unseen.n_units, worst)
         return intervals.bca_bound(self.estimate, self.samples, self.jackknife, alpha, side, guarded=guarded)
