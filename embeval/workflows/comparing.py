@@ -107,6 +107,7 @@ def compare(
     baseline, *candidates = named
     match = _Matching(request, store)
     match.notes += [f"Left out: {message.splitlines()[0]}" for message in broken]
+    match.tell_unknown(named)
     matched = [each for candidate in candidates for each in match.pairs(baseline, candidate)]
     repeated = [each for candidate in candidates for each in match.repeated(baseline, candidate)]
     if not matched and not repeated:
@@ -320,6 +321,14 @@ class _Matching:
                 continue
             found.append(Matched(made, Names(baseline.label, candidate.label)))
         return found
+
+    def tell_unknown(self, found: Sequence[Side]) -> None:
+        """Notes tasks that were asked for and that no side has, such as a name with a slip in it."""
+        names = sorted({each.result.task.name for side in found for each in (*side.stored, *side.evidence)})
+        for word in self._request.tasks:
+            fits = name_filter(names, [sides.task_name(word, self._request.data)])
+            if not any(map(fits, names)):
+                self.notes.append(f"No side has a result of {word!r}.")
 
     def repeated(self, baseline: Side, candidate: Side) -> list[Comparison]:
         """The same where a side stands for repetitions of one system."""

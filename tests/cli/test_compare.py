@@ -170,6 +170,17 @@ def test_values_of_the_wrong_kind_are_refused(made: Path, options: dict[str, Any
         report(made, "hashing", None)  # type: ignore[arg-type]
 
 
+def test_a_task_that_no_side_has_is_told_beside_the_others(made: Path) -> None:
+    """In a note; alone it is an error that names it."""
+    told = report(made, "hashing", "hashing (dim=64)", tasks=["demo-docs", "demo-dosc"])
+    assert ([each["task"] for each in told["comparisons"]], told["notes"]) == (
+        ["demo-docs"],
+        ["No side has a result of 'demo-dosc'."],
+    )
+    with pytest.raises(NotComparableError, match="No side has a result of 'demo-dosc'"):
+        report(made, "hashing", "hashing (dim=64)", tasks="demo-dosc")
+
+
 def test_a_metric_that_no_result_has_is_told_beside_the_others(made: Path) -> None:
     """In a note."""
     told = report(made, "hashing", "hashing (dim=64)", metrics=["ndcg_at_10", "ann_recall_at_1"], tasks="demo-docs")
