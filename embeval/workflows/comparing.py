@@ -324,7 +324,9 @@ class _Matching:
 
     def tell_unknown(self, found: Sequence[Side]) -> None:
         """Notes tasks that were asked for and that no side has, such as a name with a slip in it."""
-        names = sorted({each.result.task.name for side in found for each in (*side.stored, *side.evidence)})
+        results = [each.result for side in found for each in side.stored]
+        results += [each.result for side in found for each in side.evidence]
+        names = sorted({result.task.name for result in results})
         for word in self._request.tasks:
             fits = name_filter(names, [sides.task_name(word, self._request.data)])
             if not any(map(fits, names)):

@@ -22,6 +22,7 @@ from embeval.store.results import ResultStore
 from embeval.store.tags import Tags
 from embeval.workflows import handing_over
 from tests.support.commands import Done, here
+from tests.support.stored import put
 
 DEMO = Path(embeval.__file__).parent / "data" / "demo"
 MODELS = ("hashing", "hashing,dim=64", "hashing,dim=96", "hashing,dim=128")
@@ -337,3 +338,10 @@ def test_stored_results_need_no_heavy_package(made: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=made, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_name_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    """Escape sequences, and characters that turn the direction of text, in a message about stored models."""
+    put(ResultStore(tmp_path / "results"), {"ndcg_at_10": [0.5, 0.6]}, model="org/\x1b[31mred\u202e")
+    done = here("compare", "nobody", "nobody else", cwd=tmp_path)
+    assert "Known: \ufffd[31mred\ufffd." in done.err
