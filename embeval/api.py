@@ -243,19 +243,33 @@ def compare(
     """
     from embeval.workflows import comparing
 
-    known = {each.name for each in fields(comparing.CompareRequest)}
+    named = {"sides", "tasks", "metrics", "results", "statistics", "data"}
+    known = {each.name for each in fields(comparing.CompareRequest)} - named
     if strange := [name for name in options if name not in known]:
         raise UnknownNameError("option of compare", strange[0], known)
     request = comparing.CompareRequest(
-        sides=tuple(fspath(each) for each in (baseline, candidate, *more)),
+        sides=tuple(_side(each) for each in (baseline, candidate, *more)),
         results=_path(results, "results"),
-        tasks=(tasks,) if isinstance(tasks, str) else tuple(tasks),
-        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
+        tasks=_names(tasks, "tasks"),
+        metrics=_names(metrics, "metrics"),
         statistics=_checked(statistics or StatisticsOptions(), StatisticsOptions, "statistics"),
         data=_path(data, "data") if data is not None else None,
         **options,
     )
     return comparing.compare(request, progress)
+
+
+def _side(given: Any) -> str:
+    if not isinstance(given, str | PathLike) or not isinstance(fspath(given), str):
+        raise ConfigError(f"A side of a comparison must be a text or a path, not {given!r}.")
+    return fspath(given)
+
+
+def _names(given: Any, name: str) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(each, str) for each in names):
+        raise ConfigError(f"{name} must be names, not {given!r}.")
+    return names
 
 
 def _listed(given: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embeval.cli import _streams
+from embeval.core.characters import steady
 from embeval.core.paths import expanded
 from embeval.errors import ExitCode, StoreError, UsageError
 
@@ -128,7 +129,7 @@ def console(stderr: bool = False) -> Console:
 def note(text: str) -> None:
     """A line on stderr, unless --quiet."""
     if not settings.quiet:
-        print(text, file=sys.stderr, flush=True)
+        error_line(text)
 
 
 def error(problem: BaseException, code: ExitCode) -> ExitCode:
@@ -165,5 +166,5 @@ def progress() -> Progress:
 
 
 def error_line(text: str) -> None:
-    """A line on stderr even with --quiet."""
-    print(text, file=sys.stderr, flush=True)
+    """A line on stderr even with --quiet. A name that it tells doesn't steer the terminal."""
+    print(steady(text), file=sys.stderr, flush=True)

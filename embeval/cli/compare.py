@@ -11,6 +11,7 @@ import typer
 from embeval.cli import _state
 from embeval.cli._complete import complete_task
 from embeval.cli._state import DataOption, DebugOption, DeviceOption, JsonOption, QuietOption, ResultsOption
+from embeval.core.characters import steady
 from embeval.core.paths import expanded
 from embeval.errors import UsageError
 
@@ -175,7 +176,7 @@ def compare(
         _state.out_text(_text(report, form))
     else:
         for candidate in report.candidates:
-            _state.out(report.sentence(candidate))
+            _state.out(steady(report.sentence(candidate)))
 
 
 def _announce(step: Step) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from embeval import metrics
 from embeval.compare import facts
+from embeval.compare.evidence import Evidence
 from embeval.compare.pairs import Pair
 from embeval.core.comparison import Comparison
 from embeval.core.protocols import Undefined
@@ -75,7 +76,7 @@ def _comparison(
     values = replace(
         start, baseline=sides[0], candidate=sides[1], n_items=found.n_items, n_unscored=max(found.unscored)
     )
-    reason = found.undefined or _not_together(pair, found.metric.name)
+    reason = found.undefined or not_together(pair.baseline, pair.candidate, found.metric.name)
     if reason is not None or sides[0] is None or sides[1] is None:
         return _with_stored(replace(values, reason=reason), pair)
     contrast = found.contrast()
@@ -96,7 +97,10 @@ def _comparison(
         wins=None if outcomes is None else outcomes.wins,
         ties=None if outcomes is None else outcomes.ties,
         losses=None if outcomes is None else outcomes.losses,
-        detectable=None if spread is None else power.detectable_gain(spread, found.n_items, alpha=1.0 - level),
+        # Without an interval the spread isn't known well enough to say what would have been seen.
+        detectable=None
+        if spread is None or interval.low is None
+        else power.detectable_gain(spread, found.n_items, alpha=1.0 - level),
         note=interval.note or _missing_rankings(pair),
     )
 
@@ -140,10 +144,10 @@ def _with_stored(shown: Comparison, pair: Pair) -> Comparison:
     return replace(shown, baseline=one, candidate=other)
 
 
-def _not_together(pair: Pair, metric: str) -> str | None:
+def not_together(baseline: Evidence, candidate: Evidence, metric: str) -> str | None:
     """Why two times can't be compared; None where they can, or where the metric is none."""
     try:
-        facts.refuse_unless_together(pair.baseline.result, pair.candidate.result, metric)
+        facts.refuse_unless_together(baseline.result, candidate.result, metric)
     except EvidenceError as error:
         return " ".join(str(error).split())
     return None

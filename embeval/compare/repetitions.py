@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from embeval import metrics
 from embeval.compare import pairs
-from embeval.compare.differences import Names
-from embeval.compare.evidence import Evidence
+from embeval.compare.differences import Names, not_together
+from embeval.compare.evidence import MEANS, Evidence
 from embeval.core.comparison import Comparison
 from embeval.core.protocols import Undefined
 from embeval.core.specs import StatisticsOptions
@@ -28,7 +28,8 @@ def compared(
 ) -> tuple[Comparison, ...]:
     """A comparison for each wanted metric: mean of the candidate's runs - mean of the baseline's.
 
-    A metric that is no mean of a value per item has no difference, and a reason. Raises ``NotComparableError`` where
+    A metric that is no mean of a value per item has no difference, and a reason; nor has a mean over sub-sets, nor one
+    of items in clusters: here every item weighs the same and is drawn for itself. Raises ``NotComparableError`` where
     two runs didn't measure the same, or are the same result.
     """
     reference, *others = [*baseline, *candidate]
@@ -37,7 +38,7 @@ def compared(
     found = []
     for name in wanted:
         start = _start(reference, name, names, statistics)
-        reason = _refusal(name, made)
+        reason = _refusal(name, made) or _not_together(name, baseline, candidate)
         if reason is not None:
             found.append(replace(start, reason=reason))
             continue
@@ -56,12 +57,22 @@ def _refusal(name: str, made: Sequence[pairs.Pair]) -> str | None:
     metric = metrics.get(name)
     if metric.columns != (name,):
         return "a value of all items together: with repetitions only means of a value per item are compared"
+    if made[0].baseline.result.subset in MEANS:
+        return "a mean over sub-sets: with repetitions only means over items are compared"
+    if any(side.records.clusters is not None for side in (made[0].baseline, *(pair.candidate for pair in made))):
+        return "its items come in clusters: with repetitions only items that are independent are compared"
     for pair in made:
         if name not in pair.metric_names:
             return pair.lacks(name)
         if (reason := pair.refusal(metric, pair.baseline.records, pair.candidate.records)) is not None:
             return reason
     return None
+
+
+def _not_together(name: str, baseline: Runs, candidate: Runs) -> str | None:
+    """Why times can't be compared."""
+    reasons = (not_together(one, other, name) for one in baseline for other in candidate)
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _start(reference: Evidence, metric: str, names: Names, statistics: StatisticsOptions) -> Comparison:

@@ -14,6 +14,7 @@ _ILLEGAL = "\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
 _MISLEADING = "\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 _illegal = re.compile(f"[{_ILLEGAL}]")
 _misleading = re.compile(f"[{_ILLEGAL}{_MISLEADING}]")
+_steering = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{_MISLEADING}]")
 
 
 def legal(text: str) -> str:
@@ -24,6 +25,11 @@ def legal(text: str) -> str:
 def visible(text: str) -> str:
     """The text with U+FFFD also for control characters and for those that turn the direction of what follows them."""
     return _misleading.sub(REPLACEMENT, text)
+
+
+def steady(text: str) -> str:
+    """The text with U+FFFD for what steers a terminal; a path that is no text keeps its bytes (lone surrogates)."""
+    return _steering.sub(REPLACEMENT, text)
 
 
 def cut(text: str, length: int) -> str:

@@ -67,6 +67,8 @@ class Contrast:
     """Items that went from 0 to 1 and from 1 to 0, for shares of independent items."""
     n_different: int | None = None
     """Items of different values on both sides; None where single items have no value."""
+    n_clusters: int | None = None
+    """Clusters that the items come in; None where items are independent."""
 
     @property
     def method(self) -> Method:
@@ -96,16 +98,27 @@ class Contrast:
 
     def interval(self, level: float) -> Interval:
         """The two-sided interval, with a note where it is rough or missing. Its ends are equal where all items are."""
-        if self.missing is not None:
-            return Interval(None, None, self.missing)
+        if (missing := self.missing or self._same_spread) is not None:
+            return Interval(None, None, missing)
         alpha = (1.0 - level) / 2.0
         return Interval(self._end(alpha, "lower"), self._end(alpha, "upper"), self._note())
+
+    @property
+    def _same_spread(self) -> str | None:
+        """Why studentised bounds say nothing: of two items or clusters, every resample with a spread is the sample."""
+        if self.method != "studentised" or not self.error or self.errors is None:
+            return None
+        steps = np.abs(self.samples - self.estimate)[self.errors > 0.0]
+        alike = not len(steps) or float(steps.max()) <= EQUAL
+        return "no interval: too few items or clusters to tell their spread" if alike else None
 
     def _note(self) -> str | None:
         """What the study of intervals found of such ones: of few differences a mean of them is not sure."""
         few = self.n_different is not None and 0 < self.n_different < FEW_DIFFERENT
         if few and self.method == "studentised" and self.n_items >= APPROXIMATE_BELOW:
             return f"approximate: only {self.n_different} of {self.n_items} items differ"
+        if self.n_clusters is not None and self.n_clusters < APPROXIMATE_BELOW:
+            return f"approximate: {self.n_items} items in {self.n_clusters} clusters"
         return bootstrap.approximate(self.n_items)
 
     def _end(self, alpha: float, side: Side) -> float:
@@ -121,7 +134,7 @@ class Contrast:
         if self.missing is not None:
             return None
         if self.unseen is None:
-            return self._end(alpha, side)
+            return None if self._same_spread is not None else self._end(alpha, side)
         worst = self.unseen.lowest if side == "lower" else self.unseen.highest
         guarded = intervals.with_unseen(self.samples, self.unseen.n_units, worst)
         return intervals.bca_bound(self.estimate, self.samples, self.jackknife, alpha, side, guarded=guarded)
@@ -170,6 +183,8 @@ class Paired:
     """Between which values per item lie; None: not known, or single items have no value."""
     n_units: float = 0.0
     """Items, or clusters of them; over sub-sets, as many as there would be if all weighed as much as the heaviest."""
+    n_clusters: int | None = None
+    """Clusters that the items come in; None where items are independent."""
     changed: tuple[int, int] | None = None
     """Items that went from 0 to 1 and from 1 to 0; None where other values occur, or items are not independent."""
     swaps: Swaps | None = None
@@ -216,6 +231,7 @@ class Paired:
             unseen,
             self.changed if scale == 1.0 else None,
             None if self.differences is None else int((np.abs(self.differences) > EQUAL).sum()),
+            self.n_clusters,
         )
 
     def p_value(self) -> tuple[float, Test] | None:
@@ -312,6 +328,7 @@ def _compared(
             moments=drawn.moments,
             limits=_limits(found[name].metric, parts),
             n_units=min(part.n_units / part.share for part in parts),
+            n_clusters=None if any(part.units is None for part in parts) else sum(part.n_units for part in parts),
             changed=_changed(found[name].metric, parts),
             swaps=swaps if can_swap(found[name].metric) else None,
         )

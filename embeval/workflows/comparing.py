@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embeval.compare import changes, differences, evidence, pairs, repetitions, slices
@@ -20,7 +21,15 @@ from embeval.core.result import Result
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.words import plural
 from embeval.data.beir import RetrievalData
-from embeval.errors import EmbevalError, EvaluationError, NotComparableError, StoreError, UnknownNameError, UsageError
+from embeval.errors import (
+    ConfigError,
+    EmbevalError,
+    EvaluationError,
+    NotComparableError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
 from embeval.leaderboard.board import RowKey
 from embeval.store.results import ResultStore, Stored, name_filter
 from embeval.workflows import sides
@@ -98,11 +107,14 @@ def compare(
     baseline, *candidates = named
     match = _Matching(request, store)
     match.notes += [f"Left out: {message.splitlines()[0]}" for message in broken]
+    match.tell_unknown(named)
     matched = [each for candidate in candidates for each in match.pairs(baseline, candidate)]
     repeated = [each for candidate in candidates for each in match.repeated(baseline, candidate)]
     if not matched and not repeated:
         raise NotComparableError(_nothing(baseline, candidates, match), tuple(match.not_comparable))
     compared = [*(each for one in matched for each in _metrics(request, one)), *repeated]
+    _refuse_nowhere(request, matched, compared)
+    match.notes += _nowhere(request, compared)
     by_label, few = _by_label(request, matched)
     return CompareReport(
         baseline=baseline.label,
@@ -120,7 +132,29 @@ def compare(
     )
 
 
+TYPES: Mapping[str, tuple[type | UnionType, str]] = {
+    "all_metrics": (bool, "true or false"),
+    "subset": (str, "a text"),
+    "by": (str | None, "the name of a slice"),
+    "min_items": (int, "a whole number, 2 or more"),
+    "show": (int, "a whole number, 0 or more"),
+    "golden": (str | None, "a folder or a task"),
+    "qrels": (str | None, "the path of a file"),
+    "correction": (str, "holm, bh or none"),
+    "run_missing": (bool, "true or false"),
+    "runtime": (RuntimeOptions, "RuntimeOptions(…)"),
+}
+"""What a caller in Python may get wrong: dataclasses take anything."""
+LOWEST = {"min_items": 2, "show": 0}
+"""Of an item, or of a negative number of them, there is nothing to say."""
+
+
 def _refuse_bad(request: CompareRequest) -> None:
+    for name, (kind, what) in TYPES.items():
+        value = getattr(request, name)
+        number = kind is not int or (not isinstance(value, bool) and isinstance(value, int) and value >= LOWEST[name])
+        if not isinstance(value, kind) or not number:
+            raise ConfigError(f"{name} must be {what}, not {value!r}.")
     if len(request.sides) < 2:
         raise UsageError("A comparison takes a baseline and a candidate at least: embeval compare A B.")
     if request.correction not in differences.CORRECTIONS:
@@ -132,6 +166,21 @@ def _refuse_bad(request: CompareRequest) -> None:
             metrics.get(name)
     if request.golden is not None and request.qrels is not None:
         raise UsageError("Say one of golden set and judgments: --golden or --qrels.")
+
+
+def _refuse_nowhere(request: CompareRequest, matched: Sequence[Matched], compared: Sequence[Comparison]) -> None:
+    """Raises ``UnknownNameError`` where no result has any of the metrics that were asked for."""
+    if request.metrics and not compared:
+        known = {name for one in matched for name in one.pair.metric_names}
+        raise UnknownNameError("metric of these results", request.metrics[0], known)
+
+
+def _nowhere(request: CompareRequest, compared: Sequence[Comparison]) -> list[str]:
+    """Notes on metrics that were asked for and that no result has."""
+    if request.all_metrics:
+        return []
+    there = {each.metric for each in compared}
+    return [f"No result that was compared has {name}." for name in request.metrics if name not in there]
 
 
 def _distinct(found: Sequence[Side], words: Sequence[str]) -> list[Side]:
@@ -173,6 +222,8 @@ def _wanted_of(request: CompareRequest, one: Result, other: Result) -> tuple[str
 def _by_label(request: CompareRequest, matched: Sequence[Matched]) -> tuple[list[Comparison], tuple[FewItems, ...]]:
     if request.by is None:
         return [], ()
+    if not matched:
+        raise UsageError("--by compares one system with another: a side with * has no comparison by label.")
     having = [one for one in matched if request.by == slices.ALL or request.by in one.pair.baseline.records.slices]
     if not having and request.by != slices.ALL:
         known = {name for one in matched for name in one.pair.baseline.records.slices}
@@ -270,6 +321,16 @@ class _Matching:
                 continue
             found.append(Matched(made, Names(baseline.label, candidate.label)))
         return found
+
+    def tell_unknown(self, found: Sequence[Side]) -> None:
+        """Notes tasks that were asked for and that no side has, such as a name with a slip in it."""
+        results = [each.result for side in found for each in side.stored]
+        results += [each.result for side in found for each in side.evidence]
+        names = sorted({result.task.name for result in results})
+        for word in self._request.tasks:
+            fits = name_filter(names, [sides.task_name(word, self._request.data)])
+            if not any(map(fits, names)):
+                self.notes.append(f"No side has a result of {word!r}.")
 
     def repeated(self, baseline: Side, candidate: Side) -> list[Comparison]:
         """The same where a side stands for repetitions of one system."""
@@ -385,7 +446,9 @@ def _nothing(baseline: Side, candidates: Iterable[Side], match: _Matching) -> st
     them = " and ".join(candidate.label for candidate in candidates)
     reasons = [*match.not_comparable, *match.notes]
     if not reasons:
-        reasons = ["No result fits the tasks and the sub-set that were asked for. 'embeval results list' shows all."]
+        reasons = [
+            "No result fits the tasks, sub-set and metrics that were asked for. 'embeval results list' shows all."
+        ]
     return "\n".join([f"Nothing of {baseline.label} and {them} can be compared.", *reasons])
 
 

@@ -17,11 +17,12 @@ import embeval
 from embeval import api
 from embeval.cli import _compare, _state
 from embeval.core.specs import RuntimeOptions, StatisticsOptions
-from embeval.errors import NotComparableError, UsageError
+from embeval.errors import ConfigError, NotComparableError, UsageError
 from embeval.store.results import ResultStore
 from embeval.store.tags import Tags
 from embeval.workflows import handing_over
 from tests.support.commands import Done, here
+from tests.support.stored import put
 
 DEMO = Path(embeval.__file__).parent / "data" / "demo"
 MODELS = ("hashing", "hashing,dim=64", "hashing,dim=96", "hashing,dim=128")
@@ -120,6 +121,8 @@ def test_a_part_that_fits_several_is_refused_with_their_labels(compare: Compare)
         (("hashing", "hashing"), 2, "named twice"),
         (("hashing", "tag:nobody"), 2, "nobody"),
         (("hashing", "hashing (dim=64)", "--by", "sort"), 2, "Unknown slice 'sort'"),
+        (("hashing", "hashing (dim=*)", "--by", "kind"), 2, "a side with * has no comparison by label"),
+        (("hashing", "hashing (dim=64)", "--metric", "ann_recall_at_1"), 2, "ann_recall_at_1"),
         (("hashing", "hashing (dim=64)", "--subset", "other"), 3, "No result fits"),
         (("hashing", "hashing (dim=64)", "--to", "report.txt"), 2, "the ending doesn't say the format"),
         (("hashing", "nobody", "-t", "demo-docs", "--no-run"), 3, "--no-run"),
@@ -145,6 +148,45 @@ def test_more_mistakes(made: Path) -> None:
         report(made, "hashing", "hashing (dim=64)", metric="ndcg_at_10")
     with pytest.raises(UsageError, match="holds results of 4 models"):
         report(made, "hashing", str(made / "results"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"show": -1},
+        {"show": True},
+        {"min_items": 1},
+        {"by": 5},
+        {"correction": None},
+        {"tasks": 5},
+        {"metrics": [None]},
+    ],
+    ids=str,
+)
+def test_values_of_the_wrong_kind_are_refused(made: Path, options: dict[str, Any]) -> None:
+    """A negative number of losses would list all but some of them."""
+    with pytest.raises(ConfigError, match=f"^{next(iter(options))} must be"):
+        report(made, "hashing", "hashing (dim=64)", **options)
+    with pytest.raises(ConfigError, match="A side of a comparison must be"):
+        report(made, "hashing", None)  # type: ignore[arg-type]
+
+
+def test_a_task_that_no_side_has_is_told_beside_the_others(made: Path) -> None:
+    """In a note; alone it is an error that names it."""
+    told = report(made, "hashing", "hashing (dim=64)", tasks=["demo-docs", "demo-dosc"])
+    assert ([each["task"] for each in told["comparisons"]], told["notes"]) == (
+        ["demo-docs"],
+        ["No side has a result of 'demo-dosc'."],
+    )
+    with pytest.raises(NotComparableError, match="No side has a result of 'demo-dosc'"):
+        report(made, "hashing", "hashing (dim=64)", tasks="demo-dosc")
+
+
+def test_a_metric_that_no_result_has_is_told_beside_the_others(made: Path) -> None:
+    """In a note."""
+    told = report(made, "hashing", "hashing (dim=64)", metrics=["ndcg_at_10", "ann_recall_at_1"], tasks="demo-docs")
+    assert [each["metric"] for each in told["comparisons"]] == ["ndcg_at_10"]
+    assert "No result that was compared has ann_recall_at_1." in told["notes"]
 
 
 def test_a_broken_file_is_told_and_the_others_are_compared(made: Path, tmp_path: Path) -> None:
@@ -296,3 +338,10 @@ def test_stored_results_need_no_heavy_package(made: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=made, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_name_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    """Escape sequences, and characters that turn the direction of text, in a message about stored models."""
+    put(ResultStore(tmp_path / "results"), {"ndcg_at_10": [0.5, 0.6]}, model="org/\x1b[31mred\u202e")
+    done = here("compare", "nobody", "nobody else", cwd=tmp_path)
+    assert "Known: \ufffd[31mred\ufffd." in done.err

@@ -7,7 +7,7 @@ equal; bounds and drawn p-values agree within Monte Carlo error, since resamples
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -441,7 +441,7 @@ def test_threads_change_nothing() -> None:
 
 VALUES = st.lists(
     st.tuples(st.integers(0, 8), st.integers(0, 8)).map(lambda pair: (pair[0] / 8, pair[1] / 8)),
-    min_size=2,
+    min_size=3,  # two have no interval
     max_size=25,
 )
 QUICK = StatisticsOptions(resamples=100, seed=2)
@@ -542,3 +542,24 @@ def test_leave_one_out_values_are_of_the_scaled_difference() -> None:
     ]
     expected = sides[1] - 0.5 * sides[0]
     assert intervals.acceleration(found.contrast(0.5).jackknife) == pytest.approx(intervals.acceleration(expected))
+
+
+@pytest.mark.parametrize("clusters", [None, ["a", "b"] * 20], ids=["items", "clusters"])
+def test_two_units_have_no_interval(clusters: list[str] | None) -> None:
+    """By hand: a resample of two units is one of them twice, without a spread, or the sample, at no distance."""
+    n = 2 if clusters is None else len(clusters)
+    one, other = records({"m": [0.5] * n}, clusters=clusters), records({"m": [0.6, 0.9] * (n // 2)}, clusters=clusters)
+    found = compared("m", one, other).contrast()
+    interval = found.interval(0.95)
+    assert (interval.low, interval.high) == (None, None)
+    assert interval.note == "no interval: too few items or clusters to tell their spread"
+    assert replace(found, unseen=None).lower(0.05) is None
+    assert of_means([0.5, 0.5], [0.7, 0.7]).contrast().interval(0.95).low == pytest.approx(0.2)  # no spread at all
+
+
+def test_few_clusters_are_told() -> None:
+    """Sixty items in four clusters are four draws; of sixty that are independent there is nothing to say."""
+    one, other = RNG.uniform(0, 1, 60), RNG.uniform(0, 1, 60)
+    sides = [records({"m": side}, clusters=list("abcd") * 15) for side in (one, other)]
+    assert compared("m", sides[0], sides[1]).contrast().interval(0.95).note == "approximate: 60 items in 4 clusters"
+    assert of_means(one, other).contrast().interval(0.95).note is None
