@@ -38,6 +38,8 @@ from embeval.stats.score import score_bound
 
 EQUAL = 1e-12
 """Values of an item that differ by less are equal: sums in another order differ by so much."""
+FEWEST_CLUSTERS = 5
+"""Of fewer, resamples are a handful of different ones, and so are their quantiles."""
 FEW_DIFFERENT = 25
 """Items of which fewer differ leave a studentised interval of the mean difference too narrow: with 20 of 200 it holds
 the truth in 91 of 100 cases instead of 95, with 100 of 1,000 in 94 (``benchmarks/results/intervals.md``)."""
@@ -82,6 +84,8 @@ class Contrast:
         """Why there are no bounds; None where there are."""
         if not len(self.samples) and self.n_items >= 2:
             return "no interval: nothing was resampled"
+        if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
+            return f"no interval: {self.n_clusters} clusters are too few to tell how clusters differ"
         return bootstrap.no_interval(self.samples, self.n_items)
 
     def lower(self, alpha: float) -> float | None:

@@ -552,14 +552,20 @@ def test_two_units_have_no_interval(clusters: list[str] | None) -> None:
     found = compared("m", one, other).contrast()
     interval = found.interval(0.95)
     assert (interval.low, interval.high) == (None, None)
-    assert interval.note == "no interval: too few items or clusters to tell their spread"
+    what = "too few items or clusters to tell their spread" if clusters is None else "2 clusters are too few"
+    assert interval.note is not None
+    assert interval.note.startswith(f"no interval: {what}")
     assert replace(found, unseen=None).lower(0.05) is None
     assert of_means([0.5, 0.5], [0.7, 0.7]).contrast().interval(0.95).low == pytest.approx(0.2)  # no spread at all
 
 
 def test_few_clusters_are_told() -> None:
-    """Sixty items in four clusters are four draws; of sixty that are independent there is nothing to say."""
+    """Sixty items in six clusters are six draws, four are too few; of independent ones there is nothing to say."""
     one, other = RNG.uniform(0, 1, 60), RNG.uniform(0, 1, 60)
+    sides = [records({"m": side}, clusters=list("abcdef") * 10) for side in (one, other)]
+    assert compared("m", sides[0], sides[1]).contrast().interval(0.95).note == "approximate: 60 items in 6 clusters"
     sides = [records({"m": side}, clusters=list("abcd") * 15) for side in (one, other)]
-    assert compared("m", sides[0], sides[1]).contrast().interval(0.95).note == "approximate: 60 items in 4 clusters"
+    few = compared("m", sides[0], sides[1]).contrast()
+    assert few.interval(0.95)[:2] == (None, None)
+    assert (few.lower(0.05), few.upper(0.05)) == (None, None)
     assert of_means(one, other).contrast().interval(0.95).note is None
