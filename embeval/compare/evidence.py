@@ -73,10 +73,7 @@ class Evidence:
         if not self.hits or self.result.model.backend in FINDS_LESS or ranking.FAMILY.make(metric) is None:
             return None
         longest = max(self.hits.values())
-        documents = self.result.counts.get("documents")
-        # A query may be a document of the corpus itself, which then is no hit of it.
-        reach = ranking.cutoff(metric) if documents is None else min(ranking.cutoff(metric), documents - 1)
-        if longest >= reach:
+        if longest >= self._reach(metric):
             return None
         return (
             f"the ranking of {self.result.model.label} holds {plural(longest, 'hit')} per query at most, "
@@ -90,15 +87,19 @@ class Evidence:
         """
         if not self.hits or ranking.FAMILY.make(metric) is None or self.too_short_for(metric) is not None:
             return None
-        documents = self.result.counts.get("documents")
-        reach = ranking.cutoff(metric) if documents is None else min(ranking.cutoff(metric), documents - 1)
-        cut = sum(n < reach for n in self.hits.values())
+        cut = sum(n < self._reach(metric) for n in self.hits.values())
         if not cut or cut == len(self.hits):
             return None
         return (
             f"{cut} of {plural(len(self.hits), 'query', 'queries')} of {self.result.model.label} on "
             f"{self.result.task.name} have fewer hits than {metric} looks at. Was the run cut?"
         )
+
+    def _reach(self, metric: str) -> int:
+        """Hits that a metric looks at, where the corpus has so many documents."""
+        documents = self.result.counts.get("documents")
+        # A query may be a document of the corpus itself, which then is no hit of it.
+        return ranking.cutoff(metric) if documents is None else min(ranking.cutoff(metric), documents - 1)
 
 
 def gather(

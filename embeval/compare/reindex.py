@@ -75,6 +75,8 @@ def _cost(candidate: Result, n: int | None, whole: str) -> list[str]:
 
 
 def _duration(s: float) -> str:
+    if s < 1:
+        return "less than a second"
     if s < 60:
         return f"{s:.1f} seconds"
     return f"{s / 3600:.1f} hours" if s >= 3600 else f"{s / 60:.1f} minutes"

@@ -86,8 +86,9 @@ class Interval:
 
     @property
     def side(self) -> str:
-        """``at least 0.9000`` or ``at most 30.0000``."""
-        return f"at {'least' if self.higher_is_better else 'most'} {figure(self.threshold)}"
+        """``at least 0.9000`` or ``at most 30.0000``; of a difference ``above -0.0100`` or ``below 0.0100``."""
+        above, below = ("above", "below") if self.has_zero else ("at least", "at most")
+        return f"{above if self.higher_is_better else below} {figure(self.threshold)}"
 
 
 def around_zero(comparison: Comparison) -> Interval:

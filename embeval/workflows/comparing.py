@@ -112,6 +112,7 @@ def compare(
     repeated = [each for candidate in candidates for each in match.repeated(baseline, candidate)]
     if not matched and not repeated:
         raise NotComparableError(_nothing(baseline, candidates, match), tuple(match.not_comparable))
+    match.notes += [note for one in matched for note in _cut(request, one.pair)]
     compared = [*(each for one in matched for each in _metrics(request, one)), *repeated]
     _refuse_nowhere(request, matched, compared)
     match.notes += _nowhere(request, compared)
@@ -196,6 +197,13 @@ def _distinct(found: Sequence[Side], words: Sequence[str]) -> list[Side]:
         twice = next(word for word in words if list(words).count(word) > 1)
         raise UsageError(f"{twice!r} is named twice. A side compared with itself says nothing.")
     return [replace(side, label=label) for side, label in zip(found, longer, strict=True)]
+
+
+def _cut(request: CompareRequest, pair: Pair) -> Iterator[str]:
+    """Rankings that look cut, on either side."""
+    for name in _wanted(request, pair):
+        notes = (side.cut_for(name) for side in (pair.baseline, pair.candidate))
+        yield from (note for note in notes if note is not None)
 
 
 def _metrics(request: CompareRequest, matched: Matched) -> tuple[Comparison, ...]:

@@ -13,6 +13,7 @@ import pytest
 
 from embeval import api
 from embeval.core import border
+from embeval.core.ir import Run
 from embeval.core.verdict import GateReport
 from embeval.errors import ConfigError
 from embeval.store.results import ResultStore, Stored
@@ -186,7 +187,12 @@ def test_what_else_is_an_error(tmp_path: Path) -> None:
     store = ResultStore(tmp_path / "results")
     store.put(replace(failed.result, status="error", scores={}, main_score=None, items=None))
     put(tmp_path, "good", [0.5] * 60)
+    other = put(tmp_path, "other", [0.5] * 60)
+    value = json.loads(other.path.read_text(encoding="utf-8"))
+    value["signature"]["model_digest"] = "0" * 64
+    other.path.write_text(json.dumps(value), encoding="utf-8")
     for name, words in (
+        ("other", "its signature names another model"),
         ("edited", "The file was changed after the run"),
         ("future", "lies in the future"),
         ("somebody", "nobody can verify"),
@@ -199,6 +205,54 @@ def test_what_else_is_an_error(tmp_path: Path) -> None:
     policy(tmp_path, f"{RULE}, no_regression: 0.1", allow_unverifiable="true")
     assert outcome(tmp_path, "good")[0] == 0
     assert outcome(tmp_path, "somebody")[0] == 0
+
+
+def ranked(lengths: dict[str, int]) -> Run:
+    """A ranking with so many hits of each query."""
+    rows = [(query, f"d{place}", 1.0 - place / 1000) for query, n in lengths.items() for place in range(n)]
+    return Run.from_rows(rows, query_ids=list(lengths))
+
+
+def test_rankings_behind_the_numbers(tmp_path: Path) -> None:
+    """One that has gone is an error; one that looks cut, and two sides with one set of values, are told."""
+    policy(tmp_path, f"{RULE}, no_regression: 0.1")
+    whole = ranked({f"q{number}": 10 for number in range(60)})
+    put(tmp_path, "old", [0.5] * 60, run=whole)
+    put(tmp_path, "gone", [0.6] * 60)
+    assert "it has no ranking, and the other side has one" in outcome(tmp_path, "gone")[1]
+    assert outcome(tmp_path, "gone")[0] == 3
+    put(tmp_path, "cut", [0.5] * 60, run=ranked({f"q{number}": 10 if number else 2 for number in range(60)}))
+    code, report = decided(tmp_path, "cut")
+    assert code == 0
+    told = " ".join(report.verdicts[0].warnings)
+    assert "1 of 60 queries of cut on docs have fewer hits than ndcg_at_10 looks at" in told
+    assert "Both sides have the very same values on docs" in told
+    put(tmp_path, "fine", [0.5, 0.6] * 30, run=whole)
+    assert decided(tmp_path, "fine")[1].verdicts[0].warnings == ()
+
+
+def test_reports_that_cannot_be_written_leave_no_verdict(tmp_path: Path) -> None:
+    """Two in one file are a usage error; where one fails there is no JSON that says pass."""
+    policy(tmp_path, f"{RULE}, min: 0.1")
+    put(tmp_path, "new", [0.5] * 60)
+    done = gate(tmp_path, "new", "--json-file", "one", "--junit", "./one")
+    assert (done.code, "Two reports can't be written to one file" in done.err) == (2, True)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert gate(tmp_path, "new", "--json-file", "verdict.json", "--html", "file/page.html").code == 3
+    assert not (tmp_path / "verdict.json").exists()
+    assert gate(tmp_path, "new", "--json-file", "verdict.json", "--html", "page.html").code == 0
+    assert json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))["outcome"] == "pass"
+
+
+def test_a_model_whose_only_file_is_broken_is_told_so(tmp_path: Path) -> None:
+    """And not only that it is unknown."""
+    policy(tmp_path, f"{RULE}, min: 0.1")
+    broken = put(tmp_path, "new", [0.5] * 60)
+    broken.path.write_text("{", encoding="utf-8")
+    code, said = outcome(tmp_path, "new")
+    assert code == 3
+    assert "A file that can't be read" in said
+    assert broken.path.name in said
 
 
 def test_results_of_several_options_are_not_chosen_from(tmp_path: Path) -> None:

@@ -136,6 +136,18 @@ def test_a_ranking_that_ends_before_the_metric(
         assert found.undefined is None
 
 
+def test_a_ranking_that_is_cut_for_some_queries_is_told(store: ResultStore) -> None:
+    """Two hits for five of six queries, where nDCG looks at ten; none is told where all are whole."""
+    lengths = {f"q{number}": 10 if number == 0 else 2 for number in range(6)}
+    cut = evidence.gather(store, put(store, "a", {"ndcg_at_10": FAIR}, run=ranking(lengths), documents=1000))
+    assert cut.cut_for("ndcg_at_10") == (
+        "5 of 6 queries of a on docs have fewer hits than ndcg_at_10 looks at. Was the run cut?"
+    )
+    assert cut.cut_for("ndcg_at_1") is None
+    whole = ranking(dict.fromkeys(lengths, 10))
+    assert evidence.gather(store, put(store, "b", {"ndcg_at_10": FAIR}, run=whole)).cut_for("ndcg_at_10") is None
+
+
 def test_f20_c_items_scored_on_one_side_only_give_no_difference(store: ResultStore) -> None:
     """Five errors of ten queries: the mean of the others says nothing (F20 c)."""
     one = put(store, "a", {"ndcg_at_10": [0.9] * 10})

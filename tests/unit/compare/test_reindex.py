@@ -159,3 +159,10 @@ def test_a_baseline_without_vectors_has_none_to_lose() -> None:
     said = reindex.warning(result(counts=ranked), result(NEW), None)
     assert said is not None
     assert said.startswith("new needs a full index: old ranks without vectors. 2,000 documents take ")
+
+
+def test_a_moment_is_no_zero() -> None:
+    """Ten documents of 100 tokens at 5,000 a second."""
+    said = reindex.warning(result(), result(replace(OLD, revision="sha256:other")), 10)
+    assert said is not None
+    assert "10 documents take less than a second" in said

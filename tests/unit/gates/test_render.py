@@ -273,8 +273,7 @@ def test_html_draws_every_rule_with_a_value() -> None:
         *("worse", "not told apart", "not told apart"),
     ]
     assert labels[0] == (
-        "fail: value -0.0312, 95 % interval from -0.0393 to -0.0231, deciding bound -0.0244, "
-        "threshold: at least -0.0100"
+        "fail: value -0.0312, 95 % interval from -0.0393 to -0.0231, deciding bound -0.0244, threshold: above -0.0100"
     )
 
 

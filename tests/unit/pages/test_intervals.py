@@ -52,7 +52,7 @@ def test_places_are_in_proportion() -> None:
     assert lines(made, "zero") == [pytest.approx((MARGIN + width,) * 2, abs=0.01)]
     words = "inconclusive: value -0.0200, 95 % interval from -0.0400 to -0.0100, deciding bound -0.0300, "
     root = ET.fromstring(made)  # noqa: S314
-    assert root.attrib["aria-label"] == root.findtext("title") == words + "threshold: at least -0.0100"
+    assert root.attrib["aria-label"] == root.findtext("title") == words + "threshold: above -0.0100"
     assert [each.text for each in root.iter("text")] == ["> -0.0100", "0"]
 
 
