@@ -48,14 +48,6 @@ def add(to: Table, cells: Iterable[str]) -> None:
     to.add_row(*(Text(cell) for cell in cells))
 
 
-def size(n_bytes: int) -> str:
-    """Bytes as people read them: ``90.9 MB``."""
-    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if n_bytes >= factor:
-            return f"{n_bytes / factor:.1f} {unit}"
-    return f"{n_bytes} B"
-
-
 def interval(value: MetricValue) -> str:
     """``0.7976 – 0.8405``, with ``≈`` where it is rough, or why there is none."""
     if value.ci_low is None or value.ci_high is None:

@@ -142,6 +142,7 @@ def _precisions(words: str) -> list[Precision]:
 
 def _show(report: Report) -> None:
     from embeval.cli import _tables
+    from embeval.core import figures
     from embeval.encoders.parity import Parity
     from embeval.rerankers.parity import ScoreParity
 
@@ -162,7 +163,7 @@ def _show(report: Report) -> None:
     def cells(name: str, file: str, size: int, trial: Trial, verdict: str) -> list[str]:
         speed = trial.tokens_per_s / report.reference.tokens_per_s
         how_fast = [f"{trial.tokens_per_s:,.0f}", f"{speed:.2f}x"]
-        return [name, file, _tables.size(size), *how_fast, *measured(trial), verdict]
+        return [name, file, figures.size(size), *how_fast, *measured(trial), verdict]
 
     rows = [cells("torch", "", report.model_bytes, report.reference, "")]
     for each in report.graphs:

@@ -67,6 +67,7 @@ def show(
         _state.out_json({**known, "estimate": asdict(estimate)} if estimate is not None else known)
         return
     from embeval.cli import _tables
+    from embeval.core import figures
 
     shown: dict[str, Any] = {
         "name": spec.name,
@@ -80,8 +81,8 @@ def show(
         "prompts": "\n".join(f"{role}: {text!r}" for role, text in info.prompts.items()) or "none declared",
         "languages": ", ".join(facts.languages) or "not declared",
         "parameters": f"{info.n_parameters:,}" if info.n_parameters is not None else "not known",
-        "disk": _tables.size(facts.disk_bytes),
-        "memory": ", ".join(f"{dtype} {_tables.size(size)}" for dtype, size in facts.memory_bytes.items())
+        "disk": figures.size(facts.disk_bytes),
+        "memory": ", ".join(f"{dtype} {figures.size(size)}" for dtype, size in facts.memory_bytes.items())
         or "not known",
         "remarks": "\n".join(info.remarks) or "none",
     }
@@ -96,16 +97,15 @@ def show(
 
 
 def _estimate_lines(estimate: Estimate) -> list[tuple[str, str]]:
-    from embeval.cli import _tables
+    from embeval.core import figures
 
     tokens = estimate.tokens_per_document
     length = f", of {tokens:.0f} tokens each" if tokens is not None else ""
-    hours = f"{estimate.hours:.1f} hours" if estimate.hours >= 1 else f"{estimate.hours * 60:.1f} minutes"
-    sizes = ", ".join(f"{kind} {_tables.size(size)}" for kind, size in estimate.vector_bytes.items())
+    sizes = ", ".join(f"{kind} {figures.size(size)}" for kind, size in estimate.vector_bytes.items())
     return [
         (
             f"{estimate.n_documents:,} documents",
-            f"{hours} here: {estimate.documents_per_s:,} a second{length}",
+            f"{figures.duration(estimate.hours * 3600)} here: {estimate.documents_per_s:,} a second{length}",
         ),
         ("their vectors", sizes),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from embeval.core import figures
 from embeval.core.result import Result
 from embeval.core.specs import Role
 
@@ -60,7 +61,7 @@ def _cost(candidate: Result, n: int | None, whole: str) -> list[str]:
     needed = None if n is None else seconds(candidate, n)
     found = []
     if needed is not None:
-        found.append(f"{whole[0].upper()}{whole[1:]} take {_duration(needed)} at the speed of this run.")
+        found.append(f"{whole[0].upper()}{whole[1:]} take {figures.duration(needed)} at the speed of this run.")
     else:
         found.append(
             f"How long {whole} take was not measured: no document went through the model, or all came from the cache; "
@@ -68,22 +69,7 @@ def _cost(candidate: Result, n: int | None, whole: str) -> list[str]:
         )
     size = candidate.counts.get("vector_bytes")
     if size is not None and n is not None:
-        found.append(f"Their vectors take {_size(n * size)}.")
+        found.append(f"Their vectors take {figures.size(n * size)}.")
     elif size is not None:
-        found.append(f"A vector takes {_size(size)}.")
+        found.append(f"A vector takes {figures.size(size)}.")
     return found
-
-
-def _duration(s: float) -> str:
-    if s < 1:
-        return "less than a second"
-    if s < 60:
-        return f"{s:.1f} seconds"
-    return f"{s / 3600:.1f} hours" if s >= 3600 else f"{s / 60:.1f} minutes"
-
-
-def _size(n_bytes: int) -> str:
-    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if n_bytes >= factor:
-            return f"{n_bytes / factor:.1f} {unit}"
-    return f"{n_bytes} B"

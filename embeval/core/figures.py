@@ -49,3 +49,20 @@ def percent(share: float) -> str:
 def rank(place: int | None) -> str:
     """``3``, or ``not ranked``."""
     return "not ranked" if place is None else str(place)
+
+
+def size(n_bytes: int) -> str:
+    """Bytes as people read them: ``90.9 MB``."""
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:.1f} {unit}"
+    return f"{n_bytes} B"
+
+
+def duration(seconds: float) -> str:
+    """``7.5 hours``, ``12.0 minutes``, ``40.0 seconds``, ``less than a second``."""
+    if seconds < 1.0:
+        return "less than a second"
+    if seconds < 60.0:
+        return f"{seconds:.1f} seconds"
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600.0 else f"{seconds / 60:.1f} minutes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,10 @@ def test_show_for_people(tmp_path: Path) -> None:
     assert "documents" not in plain.out
     done = embeval("models", "show", "hashing,dim=16", "--documents", "1000000", cwd=tmp_path)
     assert "1,000,000 documents" in done.out
-    assert "minutes here: " in done.out or "hours here: " in done.out
+    said = re.search(r"([\d.]+) (seconds|minutes|hours) here: ([\d,.]+) a second", done.out)
+    assert said is not None
+    seconds = float(said[1]) * {"seconds": 1, "minutes": 60, "hours": 3600}[said[2]]
+    assert seconds == pytest.approx(1_000_000 / float(said[3].replace(",", "")), rel=0.06)  # one decimal of a minute
     assert "float32 64.0 MB, int8 20.0 MB, binary 2.0 MB" in done.out
 
 

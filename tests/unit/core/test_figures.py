@@ -54,3 +54,18 @@ def test_the_rest() -> None:
     assert figures.interval(None, 0.002) == figures.interval(0.002, None) == ""
     assert (figures.percent(0.95), figures.percent(0.975)) == ("95 %", "97.5 %")
     assert (figures.rank(3), figures.rank(None)) == ("3", "not ranked")
+
+
+def test_sizes_and_durations() -> None:
+    """One decimal, in the largest unit that there is one of; by hand."""
+    sizes = {
+        0: "0 B",
+        999: "999 B",
+        1_536: "1.5 kB",
+        90_900_000: "90.9 MB",
+        3_100_000_000: "3.1 GB",
+        2 * 10**12: "2.0 TB",
+    }
+    assert {n: figures.size(n) for n in sizes} == sizes
+    times = {0.2: "less than a second", 40.0: "40.0 seconds", 90.0: "1.5 minutes", 27_000.0: "7.5 hours"}
+    assert {seconds: figures.duration(seconds) for seconds in times} == times
