@@ -89,10 +89,11 @@ class _Endpoint:
             timeout=self._limits.timeout_s,
             max_retries=min(PROBE_RETRIES, self._limits.max_retries),  # a dead server is told soon
         )
+        # Else its connections wait for the garbage collector; also where the first request ends in an error.
+        weakref.finalize(self, self._client.close)
         self._dim: int | None = None
         self._dim = self._request([PROBE]).shape[1]
         self._client = self._client.with_options(max_retries=self._limits.max_retries)
-        weakref.finalize(self, self._client.close)  # else its connections wait for the garbage collector
         budget = WAVES * self._limits.concurrency * self._limits.tokens_per_request
         self.info = EncoderInfo(
             dim=check_dim(spec, self._dim),
