@@ -21,19 +21,24 @@ class Registry(Generic[T]):
     """Names to parts of one kind.
 
     ``kind`` is the word for messages ("encoder backend"), ``package`` the folder whose modules are the
-    built-ins, ``attribute`` what each module must hold, ``group`` the entry-point group of plug-ins.
+    built-ins, ``attribute`` what each module must hold, ``group`` the entry-point group of plug-ins. ``also`` names a
+    second folder: parts that build on what lies above the first one, and so can't live in it.
     Module names are spelled with ``_``; a ``-`` in a name is accepted for it.
     """
 
-    def __init__(self, *, kind: str, package: str, attribute: str, group: str) -> None:
-        self.kind, self.package, self.attribute, self.group = kind, package, attribute, group
+    def __init__(self, *, kind: str, package: str, attribute: str, group: str, also: str | None = None) -> None:
+        self.kind, self.attribute, self.group = kind, attribute, group
+        self.packages = (package,) if also is None else (package, also)
 
     @cached_property
-    def _builtin(self) -> frozenset[str]:
-        path = importlib.import_module(self.package).__path__
-        return frozenset(
-            info.name for info in pkgutil.iter_modules(path) if not info.ispkg and not info.name.startswith("_")
-        )
+    def _builtin(self) -> dict[str, str]:
+        """Name -> module."""
+        return {
+            info.name: f"{package}.{info.name}"
+            for package in self.packages
+            for info in pkgutil.iter_modules(importlib.import_module(package).__path__)
+            if not info.ispkg and not info.name.startswith("_")
+        }
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -50,13 +55,13 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """All known names, sorted; imports none of the parts."""
-        return tuple(sorted(self._builtin | set(self._plugins)))
+        return tuple(sorted({*self._builtin, *self._plugins}))
 
     def get(self, name: str) -> T:
         """The part of that name, imported now. Raises ``UnknownNameError`` with the closest names."""
         wanted = name.replace("-", "_")
         if wanted in self._builtin:
-            part: Any = getattr(importlib.import_module(f"{self.package}.{wanted}"), self.attribute)
+            part: Any = getattr(importlib.import_module(self._builtin[wanted]), self.attribute)
         elif wanted in self._plugins:
             part = self._plugins[wanted].load()
         else:

@@ -27,6 +27,9 @@ PACKAGES = (
     "bm25s",
     "PyStemmer",
     "pyarrow",
+    "mteb",
+    "datasets",
+    "scikit-learn",
 )
 """Packages whose version can move a number."""
 

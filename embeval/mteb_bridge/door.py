@@ -1,0 +1,69 @@
+"""mteb, imported once, and kept quiet: its progress bars and log lines are not ours."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from embeval.core import packages
+
+NOISY = ("mteb", "datasets", "huggingface_hub", "fsspec", "sentence_transformers", "urllib3", "httpx")
+"""Loggers of which only errors are let through."""
+
+
+@cache
+def library() -> Any:
+    """The package mteb. Raises ``MissingPackageError`` where it is not installed."""
+    with quiet():
+        return packages.require("mteb", extra="", purpose="A task of mteb")
+
+
+@cache
+def installed_version() -> str:
+    """The version of mteb."""
+    return version("mteb")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Inside, mteb and what it builds on log errors only and draw no bars; global random states are left as they were.
+
+    mteb seeds ``random``, ``numpy.random`` and torch whenever a task is made.
+    """
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002 - the global state is what has to be put back
+    levels = {name: logging.getLogger(name).level for name in NOISY}
+    for name in NOISY:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), _without_bars():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+
+
+@contextlib.contextmanager
+def _without_bars() -> Iterator[None]:
+    import tqdm
+
+    original = tqdm.tqdm.__init__
+
+    def disabled(self: Any, *args: Any, **keys: Any) -> None:
+        original(self, *args, **{**keys, "disable": True})
+
+    tqdm.tqdm.__init__ = disabled
+    try:
+        yield
+    finally:
+        tqdm.tqdm.__init__ = original

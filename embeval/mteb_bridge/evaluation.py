@@ -1,0 +1,53 @@
+"""Runs a task class of mteb on one split and keeps what it predicts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from embeval.mteb_bridge import door
+from embeval.mteb_bridge.categories import Outcome, Setting
+from embeval.mteb_bridge.categories._category import Category
+
+BATCH = 32
+"""The batch size that mteb's data loaders are made with; our encoders make batches of their own."""
+
+
+def run(setting: Setting, category: Category, model: Any) -> dict[str, Outcome]:
+    """Sub-set -> scores and predictions of ``setting.task.evaluate``."""
+    task = setting.task
+    predictions: dict[str, Any] = {}
+
+    def keep(found: Any, *_: Any, hf_subset: str, **__: Any) -> None:
+        predictions[hf_subset] = found
+
+    task._save_task_predictions = keep
+    scores: dict[str, Any] = {}
+    parts = [list(setting.subsets)] if category.together else [[subset] for subset in setting.subsets]
+    with door.quiet(), _one_thread(model) if category.one_thread else contextlib.nullcontext():
+        for part in parts:
+            model.label = " ".join([task.metadata.name, setting.split, *(part if len(setting.subsets) > 1 else [])])
+            scores |= task.evaluate(
+                model,
+                setting.split,
+                subsets_to_run=part,
+                encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
+                prediction_folder=Path(),
+            )
+    return {subset: Outcome(scores[subset], predictions.get(subset)) for subset in setting.subsets}
+
+
+@contextlib.contextmanager
+def _one_thread(model: Any) -> Iterator[None]:
+    """Inside, numpy and scikit-learn use one thread, but for the time that ``model`` encodes.
+
+    On the small matrices of a linear probe two threads are eight times slower than one, and more are no better.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1) as limits:
+        before = limits.get_original_num_threads()
+        model.around = lambda: threadpool_limits(before)
+        yield

@@ -1,0 +1,70 @@
+"""``mteb``: a task of mteb by its name, run by mteb's own task class, on data of the hub or of a mirror."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from embeval.core import strict_json
+from embeval.core.border import BORDER
+from embeval.core.paths import expanded
+from embeval.core.specs import TaskSpec
+from embeval.mteb_bridge import loading
+from embeval.mteb_bridge.categories import Parity
+from embeval.mteb_bridge.loading import Loaded
+from embeval.mteb_bridge.tasks._bridged import BridgedTask
+from embeval.tasks import _options
+
+PREFIX = "mteb:"
+"""Begins the name of a task, so that it is never taken for one of the catalogue."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MtebOptions:
+    """Options of a task of mteb."""
+
+    __pydantic_config__ = BORDER
+
+    subsets: tuple[str, ...] | None = None
+    """Sub-sets to evaluate, such as languages; null: all that the task has."""
+    parity: Parity = "embeval"
+    """Whose value stands for the task where mteb's is wrong: `embeval` or `mteb`; both are in the result."""
+    mirror: str | None = None
+    """Folder that its data is read from instead of the hub; then the network is not used."""
+
+
+@dataclass(frozen=True)
+class MtebTask(BridgedTask):
+    """A task of mteb."""
+
+    options: MtebOptions
+    mirror: Path | None
+    """Folder that its data is read from; None: the hub."""
+
+    def load(self) -> Loaded:
+        """The task with its data."""
+        return loading.load(
+            self.spec.dataset.path,
+            self.spec.dataset.split,
+            subsets=self.options.subsets,
+            parity=self.options.parity,
+            mirror=self.mirror,
+        )
+
+    def protocol(self, payload: Loaded) -> dict[str, strict_json.Json]:
+        """Everything besides the model that can change a number."""
+        return {**super().protocol(payload), "task": payload.setting.task.metadata.name}
+
+
+class _MtebType:
+    options = MtebOptions
+    summary = "a task or benchmark of mteb by its name, from the hub or a mirror (--mirror)"
+    main_score = "main_score"
+    needs_vectors = True
+
+    def bind(self, spec: TaskSpec, *, root: Path) -> MtebTask:
+        options = _options.read(MtebOptions, spec)
+        return MtebTask(spec, options, None if options.mirror is None else root / expanded(options.mirror))
+
+
+TASK = _MtebType()
