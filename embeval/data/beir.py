@@ -118,7 +118,7 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
     documents: dict[str, str] = {}
     sources: dict[str, Source] = {}
     doc_fields: dict[str, dict[str, str]] = {}
-    corpus_file = _one_of(folder, "corpus")
+    corpus_file = one_of(folder, "corpus")
     for row in files.rows(corpus_file):
         doc = _new_id(row, corpus_file, documents)
         title = files.text(row, corpus_file, "title") if row.values.get("title") is not None else ""
@@ -128,7 +128,7 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         for name, value in row.values.items():
             if name not in CORPUS_FIELDS and isinstance(value, str):
                 doc_fields.setdefault(name, {})[doc] = files.whole_characters(value, row, corpus_file, name)
-    queries, unanswerable, excluded, fields = _queries(_one_of(folder, "queries"))
+    queries, unanswerable, excluded, fields = _queries(one_of(folder, "queries"))
     qrels, lines = _qrels(qrels_file)
 
     if dangling := [query for query in qrels.judgments if query not in queries]:
@@ -159,10 +159,10 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         queries=queries,
         qrels=qrels,
         unanswerable=_of_split(unanswerable, unanswerable_file(folder, split), qrels),
-        query_labels={name: values for name, values in fields.items() if _are_labels(list(values.values()))},
+        query_labels={name: values for name, values in fields.items() if are_labels(list(values.values()))},
         unreachable=ghosts,
         excluded=excluded,
-        doc_labels={name: values for name, values in doc_fields.items() if _are_labels(list(values.values()))},
+        doc_labels={name: values for name, values in doc_fields.items() if are_labels(list(values.values()))},
         sources=sources,
     )
 
@@ -177,7 +177,8 @@ def is_beir(folder: Path) -> bool:
     return folder.is_dir() and any((folder / f"corpus.jsonl{end}").exists() for end in ("", ".gz"))
 
 
-def _one_of(folder: Path, stem: str) -> Path:
+def one_of(folder: Path, stem: str) -> Path:
+    """The jsonl file of that name, plain or gzipped. Raises ``DataError`` where there is none, and where both are."""
     if found := _plain_or_gzipped(folder / f"{stem}.jsonl"):
         return found
     raise DataError(f"{folder}: there is no {stem}.jsonl or {stem}.jsonl.gz in this folder.")
@@ -190,7 +191,7 @@ def _plain_or_gzipped(file: Path) -> Path | None:
     return there[0] if there else None
 
 
-def _are_labels(values: list[str]) -> bool:
+def are_labels(values: list[str]) -> bool:
     """Whether the values of a field group queries. A text of each query's own doesn't, and it may be private."""
     distinct = set(values)
     return len(distinct) <= min(MAX_LABELS, len(values) / 2) and all(len(value) <= MAX_LABEL for value in distinct)

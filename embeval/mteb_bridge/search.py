@@ -22,7 +22,7 @@ from embeval.tasks import _counts
 
 
 @dataclass(frozen=True)
-class SecondStage:
+class Reranking:
     """A cross-encoder that orders the first candidates anew."""
 
     reranker: Reranker
@@ -40,12 +40,13 @@ class BridgedSearch:
         task: TaskRef,
         progress: Progress | None = None,
         *,
-        second: SecondStage | None = None,
+        second: Reranking | None = None,
         complete: bool = True,
     ) -> None:
         self.system, self.task = system, task
         self._progress = progress or Silent()
-        self._second = second
+        self.second = second
+        """What orders the first candidates anew."""
         self._complete = complete or isinstance(system, Encoder)
         self._corpus: Texts | None = None
         self.label = task.name
@@ -54,6 +55,8 @@ class BridgedSearch:
         """Entered while models work."""
         self.runs: dict[str, Run] = {}
         """Sub-set -> its ranking."""
+        self.before: dict[str, Run] = {}
+        """Sub-set -> its ranking before the second stage."""
         self.prompts: dict[str, str] = {}
         """The prompt used for each role."""
         self.work = Work()
@@ -90,7 +93,7 @@ class BridgedSearch:
                 first = rank_candidates(self.system, self._corpus, asked, given, wanted, progress)
             self._take(first, began)
             run = self._again(first.run, asked, progress)
-        self.runs[hf_subset], self._corpus = run, None
+        self.before[hf_subset], self.runs[hf_subset], self._corpus = first.run, run, None
         found = {query: _hits(run, row) for row, query in enumerate(run.query_ids)}
         return (
             found
@@ -153,15 +156,15 @@ class BridgedSearch:
         self._spent("search", time.perf_counter() - began - first.encode_s)
 
     def _again(self, run: Run, asked: Texts, progress: Progress) -> Run:
-        if self._second is None:
+        if self.second is None:
             return run
         assert self._corpus is not None
-        depth = self._second.depth
+        depth = self.second.depth
         progress.start("pairs", int((run.docs[:, :depth] >= 0).sum()), "pairs")
         done = rerank(
             run,
             depth,
-            self._second.reranker,
+            self.second.reranker,
             dict(zip(asked.ids, asked.texts, strict=True)),
             dict(zip(self._corpus.ids, self._corpus.texts, strict=True)),
             progress=progress,

@@ -25,13 +25,12 @@ import numpy as np
 from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.ir import Run, SelfMatch
-from embeval.core.paths import expanded
 from embeval.core.progress import Progress
 from embeval.core.protocols import QUERIES_TIMED, Collected, Metric, Reranker, System, TaskRef
 from embeval.core.specs import RuntimeOptions, TaskSpec
 from embeval.core.words import plural
 from embeval.data.beir import RetrievalData, load_beir
-from embeval.errors import ConfigError, ModelError, UnknownNameError
+from embeval.errors import ConfigError, UnknownNameError
 from embeval.metrics import documents, ranking
 from embeval.metrics import rerank as rerank_metrics
 from embeval.rerankers import loading as rerankers
@@ -39,7 +38,7 @@ from embeval.rerankers.rerank import Reranked, rerank
 from embeval.retrieval.first_stage import FirstStage, Misses, Search, Texts, rank_corpus
 from embeval.retrieval.kinds import INDEXES, read_options
 from embeval.retrieval.recall import ann_recall
-from embeval.tasks import _counts, _latency, _options
+from embeval.tasks import _counts, _latency, _options, _second_stage
 from embeval.tasks._ranked import Measured, cutoff, hidden, judge, metric_names, rank_and_measure, refreshed_warnings
 from embeval.tasks._retrieval_options import RerankOptions, RetrievalOptions
 
@@ -178,20 +177,8 @@ class RetrievalTask:
 
     def at(self, root: Path) -> RetrievalTask:
         """The task with the reranker's folder looked up under ``root``. Raises ``ConfigError`` where it can't be."""
-        given = self.second_stage
-        if given is None:
-            return self
-        local = root / expanded(given.model)
-        if given.model.startswith((".", "/", "~")) or local.is_dir():
-            given = replace(given, model=str(local))
-        task = replace(self, options=replace(self.options, rerank=given))
-        try:
-            task.reranker  # noqa: B018 - told before anything runs, not after hours
-        except ConfigError as error:
-            raise ConfigError(f"Task {self.spec.name!r}: {error}", key=("rerank", *error.key)) from None
-        except ModelError as error:
-            raise ModelError(f"Task {self.spec.name!r}, rerank: {error}") from None
-        return task
+        found = _second_stage.find(self.options.rerank, self.spec, root=root)
+        return self if found is None else replace(self, options=replace(self.options, rerank=found.options))
 
     @property
     def _approximate(self) -> bool:

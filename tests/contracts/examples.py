@@ -11,7 +11,7 @@ from pathlib import Path
 from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, TaskSpec
 from embeval.encoders import loading
 from tests.support import endpoint
-from tests.support.data import write_beir, write_pairs
+from tests.support.data import write_beir, write_jsonl, write_pairs
 from tests.support.exports import copy_of, exported_cross_encoder
 from tests.support.models import (
     save_tiny_checkpoint,
@@ -110,6 +110,17 @@ def sts_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="sts", dataset=DatasetRef(path="pairs.jsonl"))
 
 
+def reranking_task(folder: Path) -> TaskSpec:
+    """Three queries with candidates."""
+    rows = [
+        {"query": "restore backup", "positive": ["restore the backup"], "negative": ["a new token", "scan a page"]},
+        {"query": "new token", "positive": ["a new token", "the token of a user"], "negative": ["restore the backup"]},
+        {"query": "scan", "positive": ["scan a page"], "negative": ["a new token", "the backup"]},
+    ]
+    write_jsonl(folder / "pairs.jsonl", rows)
+    return TaskSpec(name="example", type="reranking", dataset=DatasetRef(path="pairs.jsonl"))
+
+
 def retrieval_task(folder: Path) -> TaskSpec:
     """Six documents, three queries."""
     write_beir(
@@ -128,5 +139,9 @@ def retrieval_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="retrieval", dataset=DatasetRef(path="beir"))
 
 
-TASKS: dict[str, Callable[[Path], TaskSpec]] = {"retrieval": retrieval_task, "sts": sts_task}
+TASKS: dict[str, Callable[[Path], TaskSpec]] = {
+    "reranking": reranking_task,
+    "retrieval": retrieval_task,
+    "sts": sts_task,
+}
 """Task type -> a small task with its data in a folder."""

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from embeval.core import ir
 from embeval.core.ir import NOTHING, Run, SelfMatch
 from embeval.core.records import Column, ItemRecords
 from embeval.core.words import plural
 from embeval.errors import EvaluationError
 from embeval.metrics import get as get_metric
 from embeval.metrics import mteb_ranking, query_groups, ranking
+from embeval.metrics import rerank as rerank_metrics
 from embeval.mteb_bridge import door, retrieval_data
 from embeval.mteb_bridge.categories import _query_groups
 from embeval.mteb_bridge.categories._category import PARITY_PREFIX, Gathered, Outcome, Setting
+from embeval.mteb_bridge.search import BridgedSearch
 from embeval.tasks._ranked import Measured, rank_and_measure
 from embeval.tasks._retrieval_options import RetrievalOptions
 
@@ -60,7 +63,7 @@ class _Retrieval:
         return tuple(dict.fromkeys([parity.get(main, main), main, *names, *parity.values()]))
 
     def gather(self, setting: Setting, outcomes: Mapping[str, Outcome], model: Any) -> Gathered:
-        parts = [_part(setting, subset, outcomes[subset], model.runs[subset]) for subset in setting.subsets]
+        parts = [_part(setting, subset, outcomes[subset], model) for subset in setting.subsets]
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
         parity = _parity_names(setting)
         differing = [ours for ours, theirs in parity.items() if _differ(columns[ours], columns[theirs])]
@@ -104,6 +107,23 @@ def _names(setting: Setting) -> tuple[str, ...]:
     return tuple(dict.fromkeys([main or USUAL, *names]))
 
 
+def staged_names(setting: Setting, depth: int) -> tuple[str, ...]:
+    """The metrics of a second stage that scored ``depth`` candidates, at the cut-off of the main score."""
+    main = _names(setting)[0]
+    kinds = [kind for kind in ranking.MEASURES if kind != "judged"]
+    base = dict.fromkeys([main, *(f"{kind}_at_{ranking.cutoff(main)}" for kind in kinds)])
+    return rerank_metrics.names(base, depth=depth)
+
+
+def _scored(task: Any, run: Run) -> Run:
+    """The hits that mteb scores."""
+    if task.ignore_identical_ids:
+        run = run.without_self_matches()
+    if task.skip_first_result:
+        run = replace(run, docs=run.docs[:, 1:], scores=run.scores[:, 1:])
+    return run
+
+
 def _parity_names(setting: Setting) -> dict[str, str]:
     """Ours -> mteb's, of the metrics that mteb averages otherwise."""
     main = setting.task.metadata.main_score
@@ -112,12 +132,9 @@ def _parity_names(setting: Setting) -> dict[str, str]:
     return {name: PARITY_PREFIX + name for name in dict.fromkeys(names)}
 
 
-def _part(setting: Setting, subset: str, outcome: Outcome, run: Run) -> _Part:
+def _part(setting: Setting, subset: str, outcome: Outcome, model: BridgedSearch) -> _Part:
     task, data = setting.task, retrieval_data.read(setting, subset)
-    if task.ignore_identical_ids:
-        run = run.without_self_matches()
-    if task.skip_first_result:
-        run = replace(run, docs=run.docs[:, 1:], scores=run.scores[:, 1:])
+    run = _scored(task, model.runs[subset])
     grouped = _query_groups.groups(setting, subset, run, data.qrels)
     main = task.metadata.main_score
     extra = {} if grouped is None else {main: grouped.values}
@@ -132,6 +149,10 @@ def _part(setting: Setting, subset: str, outcome: Outcome, run: Run) -> _Part:
     answered = np.array([query in outcome.predictions for query in queries], dtype=np.bool_)
     for ours, theirs in _parity_names(setting).items():
         columns[theirs] = np.where(answered, columns[ours], np.nan)
+    if model.second is not None:
+        before = ir.judge(_scored(task, model.before[subset]), data.qrels)
+        depth = model.second.depth
+        columns |= rerank_metrics.columns(before, measured.judged, staged_names(setting, depth), depth=depth)
     several = len(setting.subsets) > 1
     clusters = None
     if grouped is not None:

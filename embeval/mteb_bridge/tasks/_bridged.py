@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, Metric, System, TaskRef, require_encoder
-from embeval.core.specs import TaskSpec
+from embeval.core.specs import RuntimeOptions, TaskSpec
+from embeval.errors import EvaluationError, did_you_mean
 from embeval.mteb_bridge import evaluation
 from embeval.mteb_bridge.categories import Setting
+from embeval.mteb_bridge.categories.retrieval import staged_names
 from embeval.mteb_bridge.loading import Loaded
 from embeval.mteb_bridge.model import BridgedEncoder
-from embeval.mteb_bridge.search import BridgedSearch
+from embeval.mteb_bridge.search import BridgedSearch, Reranking
+from embeval.rerankers import loading as rerankers
 from embeval.tasks import _counts
+from embeval.tasks._second_stage import SecondStage
 
 VERSION = 1
 """Raised when the same data and vectors give another number."""
@@ -31,6 +37,16 @@ class BridgedTask:
     """A task class of mteb on data that a subclass loads."""
 
     spec: TaskSpec
+    second: SecondStage | None = field(default=None, kw_only=True)
+    """A cross-encoder that orders the first candidates anew, where systems rank documents."""
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions, kw_only=True)
+    """How it is run."""
+    cache: Any = field(default=None, kw_only=True)
+    """Where its scores are kept."""
+
+    def equipped(self, runtime: RuntimeOptions, cache: Any, fresh: Callable[[], System]) -> Self:
+        """The task with how models are run, and the cache."""
+        return replace(self, runtime=runtime, cache=cache)
 
     @abstractmethod
     def load(self) -> Loaded:
@@ -48,12 +64,25 @@ class BridgedTask:
         }
         if len(setting.subsets) > 1:  # mteb's random draws go on from one sub-set to the next
             protocol |= {"subsets": list(setting.subsets), STANDS: "mean"}
+        if self.second is not None:
+            if payload.category.task_class != SEARCHED:
+                raise EvaluationError(
+                    f"{self.spec.name}: 'rerank' fits tasks in which documents are ranked, and this one is of the type "
+                    f"{setting.task.metadata.type}."
+                )
+            protocol["rerank"] = {"model": self.second.located.spec.digest, "depth": self.second.options.depth}
         return protocol
 
     def metrics(self, payload: Loaded) -> tuple[Metric, ...]:
         """The category's metrics, the main one first."""
-        names = payload.category.metrics(payload.setting)
-        return tuple(metrics.get(name) for name in dict.fromkeys([self.spec.main_score or names[0], *names]))
+        names = list(payload.category.metrics(payload.setting))
+        if self.second is not None:
+            names += staged_names(payload.setting, self.second.options.depth)
+        main = self.spec.main_score or names[0]
+        if main not in names:
+            advice = did_you_mean(main, names) or f"It has {', '.join(names[:8])}, …"
+            raise EvaluationError(f"Task {self.spec.name!r}: {main!r} is not one of its metrics. {advice}")
+        return tuple(metrics.get(name) for name in dict.fromkeys([main, *names]))
 
     def collect(self, payload: Loaded, system: System, progress: Progress) -> Collected:
         """One row per item of the category."""
@@ -87,7 +116,11 @@ class BridgedTask:
         from mteb.abstasks import AbsTaskRetrieval
 
         complete = type(setting.task).task_specific_scores is not AbsTaskRetrieval.task_specific_scores
-        return BridgedSearch(system, reference, progress, complete=complete)
+        second = None
+        if self.second is not None:
+            reranker = rerankers.load(self.second.located, self.runtime, self.cache)
+            second = Reranking(reranker, self.second.options.depth)
+        return BridgedSearch(system, reference, progress, second=second, complete=complete)
 
 
 def _of_texts(model: BridgedEncoder) -> tuple[dict[str, int | None], list[str]]:

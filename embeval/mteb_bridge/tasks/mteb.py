@@ -13,7 +13,8 @@ from embeval.mteb_bridge import loading
 from embeval.mteb_bridge.categories import Parity
 from embeval.mteb_bridge.loading import Loaded
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
-from embeval.tasks import _options
+from embeval.tasks import _options, _second_stage
+from embeval.tasks._retrieval_options import RerankOptions
 
 PREFIX = "mteb:"
 """Begins the name of a task, so that it is never taken for one of the catalogue."""
@@ -31,6 +32,8 @@ class MtebOptions:
     """Whose value stands for the task where mteb's is wrong: `embeval` or `mteb`; both are in the result."""
     mirror: str | None = None
     """Folder that its data is read from instead of the hub; then the network is not used."""
+    rerank: RerankOptions | str | None = None
+    """For retrieval and reranking: a cross-encoder that orders the first candidates anew, by name or settings."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,14 @@ class _MtebType:
     options = MtebOptions
     summary = "a task or benchmark of mteb by its name, from the hub or a mirror (--mirror)"
     main_score = "main_score"
-    needs_vectors = True
+    needs_vectors = False  # those that rank documents don't
 
     def bind(self, spec: TaskSpec, *, root: Path) -> MtebTask:
         options = _options.read(MtebOptions, spec)
-        return MtebTask(spec, options, None if options.mirror is None else root / expanded(options.mirror))
+        second = _second_stage.find(options.rerank, spec, root=root)
+        return MtebTask(
+            spec, options, None if options.mirror is None else root / expanded(options.mirror), second=second
+        )
 
 
 TASK = _MtebType()

@@ -1,0 +1,83 @@
+"""``reranking``: candidates of one's own for each query, ranked and scored as mteb's reranking tasks are.
+
+One item is a query, ``map_at_1000`` first. With ``rerank`` a cross-encoder orders the candidates anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from embeval.core.border import BORDER
+from embeval.core.specs import TaskSpec
+from embeval.data import files, reranking
+from embeval.data.reranking import RerankingColumns
+from embeval.errors import ConfigError
+from embeval.metrics import ranking
+from embeval.mteb_bridge.loading import Loaded
+from embeval.mteb_bridge.tasks import _own
+from embeval.mteb_bridge.tasks._bridged import SEARCHED, BridgedTask
+from embeval.tasks import _options, _second_stage
+from embeval.tasks._retrieval_options import RerankOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankingOptions:
+    """Options of a reranking task."""
+
+    __pydantic_config__ = BORDER
+
+    columns: RerankingColumns = field(default_factory=RerankingColumns)
+    """Names of the columns `query`, `positive`, `negative`, `document`, `score` and `query_id`, where the file has
+    others."""
+    rerank: RerankOptions | str | None = None
+    """A cross-encoder that orders the candidates anew: its name, or its settings."""
+
+
+@dataclass(frozen=True)
+class RerankingTask(BridgedTask):
+    """Reranking on one file, or on a BEIR folder with candidates."""
+
+    path: Path
+    options: RerankingOptions
+
+    def load(self) -> Loaded:
+        """The queries with their candidates."""
+        from datasets import Dataset
+
+        split = self.spec.dataset.split
+        data = reranking.load(self.path, split, self.options.columns)
+        rows = {
+            "corpus": Dataset.from_dict({"id": list(data.documents), "text": list(data.documents.values())}),
+            "queries": Dataset.from_dict({"id": list(data.queries), "text": list(data.queries.values())}),
+            "relevant_docs": {query: dict(grades) for query, grades in data.grades.items()},
+            "top_ranked": {query: list(docs) for query, docs in data.given.items()},
+        }
+        return _own.loaded(
+            self.spec.name,
+            task_class=SEARCHED,
+            type_name="Reranking",
+            main_score=TASK.main_score,
+            dataset={_own.WHOLE: {split: rows}},
+            split=split,
+            slices={name: [of_query[query] for query in data.queries] for name, of_query in data.labels.items()},
+        )
+
+
+class _RerankingType:
+    options = RerankingOptions
+    summary = "candidates of each query, ranked (MAP, MRR, nDCG): jsonl, csv or parquet, or a folder with top_ranked"
+    main_score = "map_at_1000"
+    needs_vectors = False
+
+    def bind(self, spec: TaskSpec, *, root: Path) -> RerankingTask:
+        options = _options.read(RerankingOptions, spec)
+        _options.main_score(spec, ranking.FAMILY, self.main_score)
+        file, split = Path(spec.dataset.path), spec.dataset.split
+        if files.of_split(file, split) != file:  # its queries would be stored under the name of others
+            raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
+        second = _second_stage.find(options.rerank, spec, root=root)
+        return RerankingTask(spec, _options.data_path(spec, root), options, second=second)
+
+
+TASK = _RerankingType()
