@@ -56,6 +56,8 @@ class Candidates:
     """Query id -> ids of the documents to be ranked."""
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Field -> query id -> value, for slices: the other columns that are labels and not texts."""
+    contradictions: tuple[int, ...] = ()
+    """Line of each candidate that has several grades for one query; the greatest counts."""
 
 
 def load(path: Path, split: str, columns: RerankingColumns = RerankingColumns()) -> Candidates:
@@ -79,6 +81,7 @@ class _Builder:
         self._grades: dict[str, dict[str, int]] = {}
         self._fields: dict[str, dict[str, str]] = {}
         self._by_text: dict[str, str] = {}
+        self._contradictions: dict[tuple[str, str], int] = {}
 
     def add(self, row: files.Row) -> None:
         columns = self._columns
@@ -107,7 +110,8 @@ class _Builder:
             if are_labels(list(values.values()))
         }
         given = {query: tuple(grades) for query, grades in self._grades.items()}
-        return Candidates(self._queries, self._documents, self._grades, given, labels)
+        lines = tuple(self._contradictions.values())
+        return Candidates(self._queries, self._documents, self._grades, given, labels, lines)
 
     def _query(self, row: files.Row, text: str, *, per_candidate: bool) -> str:
         name = self._columns.query_id
@@ -145,13 +149,13 @@ class _Builder:
         return int(value)
 
     def _judge(self, row: files.Row, query: str, text: str, grade: int) -> None:
+        """A candidate that comes twice counts once, at its best grade."""
         document = hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
         self._documents.setdefault(document, text)
-        if self._grades[query].setdefault(document, grade) != grade:
-            raise DataError(
-                f"{self._path}, line {row.line}: a candidate of the query {query!r} is relevant and not relevant at "
-                f"once: {text[:60]!r}."
-            )
+        known = self._grades[query].setdefault(document, grade)
+        if known != grade:  # in public data too: the one relevant sentence of a page stands there twice
+            self._grades[query][document] = max(known, grade)
+            self._contradictions.setdefault((query, document), row.line)
 
 
 def _folder(folder: Path, split: str) -> Candidates:

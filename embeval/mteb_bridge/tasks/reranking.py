@@ -5,11 +5,14 @@ One item is a query, ``map_at_1000`` first. With ``rerank`` a cross-encoder orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from embeval.core.border import BORDER
+from embeval.core.progress import Progress
+from embeval.core.protocols import Collected, System
 from embeval.core.specs import TaskSpec
+from embeval.core.words import plural
 from embeval.data import files, reranking
 from embeval.data.reranking import RerankingColumns
 from embeval.errors import ConfigError
@@ -35,6 +38,14 @@ class RerankingOptions:
 
 
 @dataclass(frozen=True)
+class LoadedCandidates(Loaded):
+    """A task with its candidates."""
+
+    contradictions: tuple[int, ...] = ()
+    """Line of each candidate that has several grades for one query."""
+
+
+@dataclass(frozen=True)
 class RerankingTask(BridgedTask):
     """Reranking on one file, or on a BEIR folder with candidates."""
 
@@ -53,7 +64,7 @@ class RerankingTask(BridgedTask):
             "relevant_docs": {query: dict(grades) for query, grades in data.grades.items()},
             "top_ranked": {query: list(docs) for query, docs in data.given.items()},
         }
-        return _own.loaded(
+        loaded = _own.loaded(
             self.spec.name,
             task_class=SEARCHED,
             type_name="Reranking",
@@ -61,6 +72,21 @@ class RerankingTask(BridgedTask):
             dataset={_own.WHOLE: {split: rows}},
             split=split,
             slices={name: [of_query[query] for query in data.queries] for name, of_query in data.labels.items()},
+        )
+        return LoadedCandidates(loaded.setting, loaded.category, contradictions=data.contradictions)
+
+    def collect(self, payload: Loaded, system: System, progress: Progress) -> Collected:
+        """One row per query."""
+        collected = super().collect(payload, system, progress)
+        lines = payload.contradictions if isinstance(payload, LoadedCandidates) else ()
+        if not lines:
+            return collected
+        several = plural(len(lines), "candidate has", "candidates have")
+        told = f"{several} several grades for one query, such as in line {lines[0]}: the greatest counts."
+        return replace(
+            collected,
+            counts={**collected.counts, "candidates_with_several_grades": len(lines)},
+            warnings=(told, *collected.warnings),
         )
 
 

@@ -92,6 +92,15 @@ def test_a_cross_encoder_orders_the_candidates(tmp_path: Path, monkeypatch: pyte
     assert set(names) <= found.records.columns.keys()
 
 
+def test_contradictions_are_told(tmp_path: Path) -> None:
+    """A text that is relevant and not: the greater grade counts, and the line is named."""
+    own = task(tmp_path)
+    write_jsonl(tmp_path / "test.jsonl", [*ROWS, {"query": "x", "positive": ["a"], "negative": ["a", "b"]}])
+    found = own.collect(own.load(), loading.load_system(loading.resolve(HASHING)), Silent())
+    assert found.warnings[0] == "1 candidate has several grades for one query, such as in line 5: the greatest counts."
+    assert found.counts["candidates_with_several_grades"] == 1
+
+
 def test_mistakes_are_told_before_anything_runs(tmp_path: Path) -> None:
     """A metric of another kind, a file of another split, a cross-encoder that isn't there."""
     write_jsonl(tmp_path / "test.jsonl", ROWS)
