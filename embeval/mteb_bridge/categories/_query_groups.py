@@ -11,6 +11,7 @@ import numpy as np
 
 from embeval.core import ir
 from embeval.core.ir import NOTHING, Qrels, Run
+from embeval.errors import DataError
 from embeval.metrics import ranking
 from embeval.metrics.query_groups import MAX_OVER, P_MRR, PAIRED_ACCURACY, ROBUSTNESS
 from embeval.mteb_bridge import door
@@ -51,17 +52,33 @@ def groups(setting: Setting, subset: str, run: Run, qrels: Qrels) -> Groups | No
     return None
 
 
+def labels(setting: Setting, queries: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Slices that mteb reports scores of: ``instruction`` of FollowIR's tasks, ``level`` of IFIR's."""
+    if setting.task.metadata.main_score == P_MRR:
+        return {"instruction": tuple("original" if each.endswith(ORIGINAL) else "changed" for each in queries)}
+    if setting.task.metadata.name.startswith("IFIR"):
+        return {"level": tuple(next((n for n in "123" if f"v{n}" in each), "none") for each in queries)}
+    return {}
+
+
 def changed(setting: Setting, subset: str) -> Changed:
-    """The documents whose relevance changes with the instruction, which mteb loads while it scores."""
+    """The documents whose relevance changes with the instruction, which mteb loads while it scores.
+
+    Raises ``DataError`` where they can't be loaded.
+    """
     import datasets
 
     metadata = setting.task.metadata
     own = getattr(sys.modules[type(setting.task).__module__], "load_qrel_diff", None)
-    with door.quiet():
-        if own is not None:  # a task of several languages
-            return dict(own(metadata, subset))
-        rows = datasets.load_dataset(metadata.dataset["path"], split="qrel_diff", revision=metadata.dataset["revision"])
-        return {row["query-id"]: row["corpus-ids"] for row in rows}
+    try:
+        with door.quiet():
+            if own is not None:  # a task of several languages
+                return dict(own(metadata, subset))
+            path, revision = metadata.dataset["path"], metadata.dataset["revision"]
+            rows = datasets.load_dataset(path, split="qrel_diff", revision=revision)
+            return {row["query-id"]: row["corpus-ids"] for row in rows}
+    except Exception as error:
+        raise DataError(f"mteb:{metadata.name}: its changed judgments can't be loaded ({error}).") from error
 
 
 def _p_mrr(run: Run, changed_docs: Changed) -> dict[str, float]:

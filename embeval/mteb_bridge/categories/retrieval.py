@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,6 +58,7 @@ class _Retrieval:
             get_metric(main)
         except Exception as error:
             raise EvaluationError(f"mteb:{setting.task.metadata.name}: {error}") from None
+        names = (*names, *mteb_ranking.capped_names(_capped(setting)))
         if setting.parity == "embeval":
             return tuple(dict.fromkeys([main, *names]))
         parity = _parity_names(setting)
@@ -68,13 +70,12 @@ class _Retrieval:
         parity = _parity_names(setting)
         differing = [ours for ours, theirs in parity.items() if _differ(columns[ours], columns[theirs])]
         sizes = {subset: len(part.ids) for subset, part in zip(setting.subsets, parts, strict=True)}
-        built_in = parts[0].measured.records.slices
         records = ItemRecords(
             unit="query",
             ids=tuple(name for part in parts for name in part.ids),
             columns=columns,
             slices={
-                **{name: tuple(x for part in parts for x in part.measured.records.slices[name]) for name in built_in},
+                **{name: tuple(x for part in parts for x in part.slices[name]) for name in parts[0].slices},
                 **setting.labels(sizes),
             },
             clusters=None if parts[0].clusters is None else tuple(x for part in parts for x in part.clusters or ()),
@@ -94,6 +95,7 @@ class _Part:
 
     ids: tuple[str, ...]
     columns: Mapping[str, Column]
+    slices: Mapping[str, tuple[str, ...]]
     measured: Measured
     run: Run
     clusters: tuple[str, ...] | None
@@ -113,6 +115,12 @@ def staged_names(setting: Setting, depth: int) -> tuple[str, ...]:
     kinds = [kind for kind in ranking.MEASURES if kind != "judged"]
     base = dict.fromkeys([main, *(f"{kind}_at_{ranking.cutoff(main)}" for kind in kinds)])
     return rerank_metrics.names(base, depth=depth)
+
+
+def _capped(setting: Setting) -> list[int]:
+    """Cut-offs of the capped recall, for the tasks of mteb that report it."""
+    reports = hasattr(sys.modules.get(type(setting.task).__module__), "recall_cap")
+    return sorted(setting.task.k_values) if reports else []
 
 
 def _scored(task: Any, run: Run) -> Run:
@@ -141,7 +149,7 @@ def _part(setting: Setting, subset: str, outcome: Outcome, model: BridgedSearch)
     options = RetrievalOptions(depth=task._top_k, self_match=SelfMatch.KEEP)
     measured = rank_and_measure(run, data, _names(setting), options, extra)
     queries = measured.records.ids
-    columns = dict(measured.records.columns)
+    columns = {**measured.records.columns, **mteb_ranking.capped_recall(measured.judged, _capped(setting))}
     if (own := mteb_ranking.known_as(main)) is not None:
         columns[main] = columns[own]
     elif main == "accuracy":  # mteb's name, where one of several answers is to be chosen
@@ -157,7 +165,14 @@ def _part(setting: Setting, subset: str, outcome: Outcome, model: BridgedSearch)
     clusters = None
     if grouped is not None:
         clusters = tuple(f"{subset}/{grouped.group_of[q]}" if several else grouped.group_of[q] for q in queries)
-    return _Part(tuple(setting.name(subset, query) for query in queries), columns, measured, run, clusters)
+    return _Part(
+        ids=tuple(setting.name(subset, query) for query in queries),
+        columns=columns,
+        slices={**measured.records.slices, **_query_groups.labels(setting, queries)},
+        measured=measured,
+        run=run,
+        clusters=clusters,
+    )
 
 
 def _differ(ours: Column, theirs: Column) -> bool:

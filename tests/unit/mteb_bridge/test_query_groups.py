@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from embeval import metrics
+from embeval.core import ir
 from embeval.core.ir import Qrels, Run
 from embeval.errors import UnknownNameError
+from embeval.metrics import mteb_ranking
 from embeval.mteb_bridge.categories import Setting, _query_groups
 from embeval.mteb_bridge.categories._query_groups import Groups
 
@@ -96,6 +98,31 @@ def test_max_over_subqueries() -> None:
     assert np.mean(list(found.values.values())) == pytest.approx(theirs, abs=6e-6)
 
 
+def test_capped_recall() -> None:
+    """mteb's, with a query that has no relevant document and more of them than fit."""
+    from mteb._evaluators.retrieval_metrics import recall_cap
+
+    scores, grades = ranking(["a", "b", "c"])
+    grades["b"] = {"d1": 0}
+    theirs = recall_cap(grades, scores, [1, 2, 10])
+    ours = mteb_ranking.capped_recall(ir.judge(Run.from_dict(scores), Qrels(grades)), [1, 2, 10])
+    for name, values in theirs.items():
+        assert ours[name].tolist() == pytest.approx([np.nan if each is None else each for each in values], nan_ok=True)
+    assert len(theirs) == 3
+
+
+def test_labels() -> None:
+    """What mteb reports scores of: the two instructions of FollowIR, the levels of IFIR."""
+
+    def labels(name: str, main: str, *queries: str) -> Any:
+        task = SimpleNamespace(metadata=SimpleNamespace(main_score=main, name=name))
+        return _query_groups.labels(cast(Setting, SimpleNamespace(task=task)), queries)
+
+    assert labels("Core17", "p-MRR", "1-og", "1-changed") == {"instruction": ("original", "changed")}
+    assert labels("IFIRAila", "ndcg_at_20", "7_v1", "7_v3", "7") == {"level": ("1", "3", "none")}
+    assert labels("SciFact", "ndcg_at_10", "1-og") == {}
+
+
 @pytest.mark.parametrize(
     ("name", "there"),
     [
@@ -107,6 +134,7 @@ def test_max_over_subqueries() -> None:
         ("mteb_ndcg_at_10", True),
         ("mteb_ndcg", False),
         ("hit_rate", False),
+        ("R_cap_at_5", True),
     ],
 )
 def test_names(name: str, there: bool) -> None:
