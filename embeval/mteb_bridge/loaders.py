@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -43,10 +44,10 @@ def of_texts() -> Iterator[None]:
     for name, module in list(sys.modules.items()):
         if not name.startswith(PLACES):
             continue
-        for function, instead in (("create_dataloader", _of_rows), ("_create_dataloader_from_texts", _of_list)):
+        for function in ("create_dataloader", "_create_dataloader_from_texts"):
             if (original := vars(module).get(function)) is not None:
                 replaced.append((module, function, original))
-                setattr(module, function, instead(original))
+                setattr(module, function, _of_list if function.endswith("texts") else partial(_of_rows, original))
     try:
         yield
     finally:
@@ -54,18 +55,13 @@ def of_texts() -> Iterator[None]:
             setattr(module, function, original)
 
 
-def _of_rows(original: Made) -> Made:
-    def made(dataset: Any, *, task_metadata: Any, prompt_type: Any = None, input_column: Any = None, **keys: Any) -> Any:
-        column = "text" if input_column is None else input_column
-        plain = prompt_type is None and task_metadata.modalities == ["text"]
-        if plain and isinstance(column, str) and column in dataset.column_names:
-            return Texts(dataset[column][:])
-        return original(
-            dataset, task_metadata=task_metadata, prompt_type=prompt_type, input_column=input_column, **keys
-        )
-
-    return made
+def _of_rows(original: Made, dataset: Any, **keys: Any) -> Any:
+    plain = keys.get("prompt_type") is None and keys["task_metadata"].modalities == ["text"]
+    column = keys.get("input_column") or "text"
+    if plain and isinstance(column, str) and column in dataset.column_names:
+        return Texts(dataset[column][:])
+    return original(dataset, **keys)
 
 
-def _of_list(original: Made) -> Made:
-    return lambda text, **_: Texts(text)
+def _of_list(text: Sequence[str], **_: Any) -> Texts:
+    return Texts(text)

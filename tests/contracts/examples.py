@@ -11,7 +11,7 @@ from pathlib import Path
 from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, TaskSpec
 from embeval.encoders import loading
 from tests.support import endpoint
-from tests.support.data import write_beir, write_pairs
+from tests.support.data import write_beir, write_jsonl, write_pairs
 from tests.support.exports import copy_of, exported_cross_encoder
 from tests.support.models import (
     save_tiny_checkpoint,
@@ -128,5 +128,26 @@ def retrieval_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="retrieval", dataset=DatasetRef(path="beir"))
 
 
-TASKS: dict[str, Callable[[Path], TaskSpec]] = {"retrieval": retrieval_task, "sts": sts_task}
+def clustering_task(folder: Path) -> TaskSpec:
+    """Eight texts with two labels."""
+    texts = [
+        "red backup",
+        "blue backup",
+        "backup of the day",
+        "no backup",
+        "old token",
+        "new token",
+        "token",
+        "a token",
+    ]
+    rows = [{"text": text, "label": "backup" if "backup" in text else "token"} for text in texts]
+    write_jsonl(folder / "corpus.jsonl", rows)
+    return TaskSpec(name="example", type="clustering", dataset=DatasetRef(path="corpus.jsonl"))
+
+
+TASKS: dict[str, Callable[[Path], TaskSpec]] = {
+    "clustering": clustering_task,
+    "retrieval": retrieval_task,
+    "sts": sts_task,
+}
 """Task type -> a small task with its data in a folder."""

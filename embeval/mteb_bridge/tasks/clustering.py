@@ -129,6 +129,8 @@ class ClusteringTask(BridgedTask):
         for level in range(depth):
             of_level = [label[level] for label in labels if len(label) > level]
             where = str(self.path) if depth == 1 else f"{self.path}, level {level} of the labels"
+            if self.options.max_documents:
+                where += f", {len(labels)} documents sampled"
             n = len(set(of_level))
             if n < 2:
                 raise DataError(f"{where}: all texts have the label {of_level[0]!r}; at least two labels are needed.")
