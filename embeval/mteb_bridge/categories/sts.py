@@ -14,6 +14,7 @@ import numpy as np
 from embeval.core.records import ItemRecords
 from embeval.core.similarity import SIMILARITIES
 from embeval.core.specs import SimilarityName
+from embeval.core.words import have, plural
 from embeval.metrics.correlation import FAMILY
 from embeval.metrics.mteb_correlation import FAMILY as OF_MTEB
 from embeval.mteb_bridge.categories._category import PARITY_PREFIX, Gathered, Outcome, Setting, texts
@@ -61,8 +62,16 @@ class _Sts:
         return Gathered(
             records=ItemRecords(unit="pair", ids=tuple(ids), columns=columns, slices=setting.labels(sizes)),
             counts={"pairs": len(ids)},
+            warnings=_note(n_other),
             also=OF_MTEB.names() if n_other else (),
         )
+
+
+def _note(n: int) -> tuple[str, ...]:
+    """What a reader should know where ``n`` pairs have a zero vector."""
+    if not n:
+        return ()
+    return (f"{plural(n, 'pair')} {have(n)} a zero vector: mteb 2.26 takes cosine 0.5 (mteb_cosine_spearman), not 0.",)
 
 
 CATEGORY = _Sts()

@@ -66,6 +66,7 @@ def test_a_zero_vector_has_the_cosine_zero() -> None:
     assert found["cosine_spearman"] == pytest.approx(1.0, abs=1e-12)
     assert found["mteb_cosine_spearman"] == pytest.approx(0.5, abs=1e-12)
     assert gathered.also == OF_MTEB
+    assert gathered.warnings == ("1 pair has a zero vector: mteb 2.26 takes cosine 0.5 (mteb_cosine_spearman), not 0.",)
     assert gathered.records.columns["mteb_cosine"] == pytest.approx([0.5, 0.3, 0.9], abs=1e-6)
     for name in OF_MTEB:
         assert found[name] == pytest.approx(outcomes["default"].scores[name.removeprefix("mteb_")], abs=1e-9)
@@ -83,7 +84,7 @@ def test_parity_puts_the_value_of_mteb_first() -> None:
 def test_values_are_those_of_mteb() -> None:
     """Every metric of each sub-set to 1e-6, and no column of mteb's where rounding is all that differs."""
     gathered, outcomes, _ = ran(MANY_PAIRS, MANY)
-    assert gathered.also == ()
+    assert gathered.also == gathered.warnings == ()
     assert set(gathered.records.columns) == {"gold", "cosine", "dot", "euclidean", "manhattan"}
     for subset, outcome in outcomes.items():
         part = gathered.records.take(gathered.records.rows_by("subset")[subset])
