@@ -128,7 +128,9 @@ def _differ(ours: Column, theirs: Column) -> bool:
 
 
 def _skipped(n: int, of: int) -> str:
-    return f"{n} of {plural(of, 'text')} left out (constant_input): its summaries all have one score, or people's are one."
+    return (
+        f"{n} of {plural(of, 'text')} left out (constant_input): its summaries all have one score, or people's are one."
+    )
 
 
 def _told(setting: Setting, outcomes: Mapping[str, Outcome], with_p_values: bool) -> str:
