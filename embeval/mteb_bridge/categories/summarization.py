@@ -13,6 +13,7 @@ import numpy as np
 from embeval.core.protocols import PARITY_PREFIX, Undefined
 from embeval.core.records import Column, ItemRecords
 from embeval.core.similarity import SIMILARITIES
+from embeval.core.specs import SimilarityName
 from embeval.core.words import plural
 from embeval.metrics.correlation import Correlation, Kind
 from embeval.metrics.summarization import NAMES
@@ -75,6 +76,7 @@ def _scored(setting: Setting, subset: str, model: Any) -> Iterator[dict[str, Col
     """Of each text, float64 [machine summaries]: ``gold`` and their score by each similarity."""
     rows, task = setting.rows(subset), setting.task
     by_people, by_machines = model.vectors(subset)  # in the order in which mteb asks for them
+    by_name: dict[str, SimilarityName] = {"cosine": "cosine", "dot": "dot", OWN: model.encoder.info.similarity}
     human = machine = 0
     for people, machines, gold in zip(
         rows[task.human_summaries_column_name],
@@ -86,11 +88,7 @@ def _scored(setting: Setting, subset: str, model: Any) -> Iterator[dict[str, Col
         right = by_people[human : human + len(people)]
         machine, human = machine + len(machines), human + len(people)
         scores = {"gold": np.array(gold, dtype=np.float64)}
-        for name, similarity in (
-            ("cosine", "cosine"),
-            ("dot", "dot"),
-            (OWN, model.encoder.info.similarity),
-        ):
+        for name, similarity in by_name.items():
             scores[name] = SIMILARITIES[similarity](left[:, None], right[None]).max(axis=1).astype(np.float64)
         yield scores
 
