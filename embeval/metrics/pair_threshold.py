@@ -15,8 +15,7 @@ scores are equal it gives 0.
 
 Source: scikit-learn ``average_precision_score``, to which ap is equal, and mteb's ``AbsTaskPairClassification``
 (tests/unit/metrics). A resample is a vector of counts, and items are sorted once: sums of counts along that order are
-all that a threshold needs. Neighbouring pairs that don't belong together are one step, since no threshold between them
-is better than the one above them.
+all that a threshold needs. None is best right below a pair that doesn't belong to its like, so these are left out.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ import numpy.typing as npt
 from embeval.core.protocols import PARITY_PREFIX, Resampler, Undefined
 from embeval.core.records import Column
 from embeval.core.specs import SimilarityName
+from embeval.metrics._sums import Whole, cumulated
 
 Statistic = Literal["ap", "accuracy", "f1", "precision", "recall"]
 Rows = npt.NDArray[np.float64]
@@ -90,7 +90,8 @@ class Threshold:
                 wanted.setdefault(id(sweep), set()).add(metric.statistic)
 
         def resample(counts: Counts) -> Rows:
-            found = {id(sweep): sweep.statistics(counts, wanted[id(sweep)]) for sweep in sweeps.values()}
+            narrow = counts.astype(np.float32)
+            found = {id(sweep): sweep.statistics(narrow, wanted[id(sweep)]) for sweep in sweeps.values()}
             return np.stack(
                 [
                     np.max([found[id(sweep_of[name, metric.parity])][metric.statistic] for name in metric.scores], 0)
@@ -102,72 +103,78 @@ class Threshold:
 
 
 class _Sweep:
-    """All thresholds on one column, from the highest score down, in steps of equal scores."""
+    """Thresholds on one column, from the highest score down; equal scores are accepted together."""
 
     def __init__(self, scores: Column, gold: npt.NDArray[np.bool_], parity: bool) -> None:
         self.parity = parity
         self.order = np.argsort(-scores, kind="stable")
-        ordered, positive = scores[self.order], gold[self.order]
-        tie = np.cumsum(np.append(True, np.diff(ordered) != 0.0)) - 1
-        mixed = np.bincount(tie, positive) > 0.0  # of each group of equal scores: whether one belongs together
-        new = np.append(True, mixed[1:] | mixed[:-1])
-        if parity:  # a threshold that accepts none isn't tried, and so can't stand for one within the first step
-            new[:] = True
-        step = (np.cumsum(new) - 1)[tie]
-        self.starts = np.flatnonzero(np.append(True, np.diff(step) != 0))
+        positive = gold[self.order]
         self.positives = self.order[positive]
-        self.positive_starts = np.flatnonzero(np.append(True, np.diff(step[positive]) != 0))
-        self.gains = step[positive][self.positive_starts] if positive.any() else np.empty(0, dtype=np.intp)
-        """Steps in which something belongs together; between them no statistic grows."""
+        ends = np.flatnonzero(np.append(np.diff(scores[self.order]) != 0.0, True))
+        found = np.cumsum(positive)[ends]
+        if not parity:  # where none is found that belongs together, the threshold before was at least as good
+            gains = np.diff(found, prepend=0) > 0
+            ends, found = ends[gains], found[gains]
+        self.ends = ends
+        """[T]: of each threshold, the last item that it accepts."""
+        self.found = found
+        """[T]: how many items that belong together it accepts."""
 
-    def statistics(self, counts: Counts, wanted: set[Statistic]) -> dict[Statistic, Rows]:
-        """Statistic -> float64 [R]."""
-        drawn = np.add.reduceat(np.take(counts, self.order, axis=0), self.starts, axis=0)
-        accepted = np.cumsum(drawn, axis=0, dtype=np.float64)
-        total = accepted[-1]
-        hits = np.zeros((len(self.gains), counts.shape[1]))
-        if len(self.gains):
-            hits[:] = np.add.reduceat(np.take(counts, self.positives, axis=0), self.positive_starts, axis=0)
-        right, reached = np.cumsum(hits, axis=0), accepted[self.gains]
+    def statistics(self, counts: Whole, wanted: set[Statistic]) -> dict[Statistic, Rows]:
+        """Statistic -> float64 [R] for counts [n, R]."""
+        accepted = cumulated(np.take(counts, self.order, axis=0))
+        total, accepted = accepted[-1], accepted[self.ends]
+        right, positives = np.zeros_like(accepted), np.zeros_like(total)
+        if len(self.positives):
+            among = cumulated(np.take(counts, self.positives, axis=0))
+            right, positives = among[self.found - 1], among[-1]
+            right[self.found == 0] = 0.0
         found: dict[Statistic, Rows] = {}
         if "accuracy" in wanted:
-            found["accuracy"] = self._accuracy(hits, accepted)
+            found["accuracy"] = self._accuracy(right, accepted, total, total - positives)
+        if wanted - {"accuracy"} and not len(self.positives):
+            return found | dict.fromkeys(wanted - {"accuracy"}, np.full(counts.shape[1], np.nan))
+        wide = right.astype(np.float64), accepted.astype(np.float64), positives.astype(np.float64)
         if "ap" in wanted:
-            with np.errstate(invalid="ignore"):
-                found["ap"] = np.einsum("ij,ij->j", hits, right / np.maximum(reached, 1.0)) / hits.sum(axis=0)
+            found["ap"] = _average_precision(*wide)
         if wanted - {"accuracy", "ap"}:
-            found |= self._best_f1(right, reached, total)
+            found |= self._best_f1(*wide, total)
         return found
 
-    def _accuracy(self, hits: Rows, accepted: Rows) -> Rows:
+    def _accuracy(self, right: Whole, accepted: Whole, total: Whole, others: Whole) -> Rows:
         """Right are those that are accepted and belong together, and those that are neither."""
-        total, others = accepted[-1], accepted[-1] - hits.sum(axis=0)
-        if not self.parity:
-            correct = 2.0 * np.cumsum(hits, axis=0) - accepted[self.gains]
-            return np.asarray((correct.max(axis=0, initial=0.0) + others) / total)
-        right = np.zeros_like(accepted)
-        right[self.gains] = hits
-        correct = 2.0 * np.cumsum(right, axis=0) - accepted
-        correct[(accepted == total) | (accepted == 0.0)] = -np.inf
-        return np.asarray((np.maximum(correct.max(axis=0), -others) + others) / total)  # what is never tried is 0
+        correct = 2.0 * right - accepted
+        least: Whole | float = 0.0
+        if self.parity:
+            correct[(accepted == total) | (accepted == 0.0)] = -np.inf
+            least = -others  # where none is tried it is 0
+        best = np.maximum(correct.max(axis=0, initial=-np.inf), least) + others
+        return np.asarray(best.astype(np.float64) / total.astype(np.float64))
 
-    def _best_f1(self, right: Rows, reached: Rows, total: Rows) -> dict[Statistic, Rows]:
-        if not len(right):
-            return dict.fromkeys(("f1", "precision", "recall"), np.full(right.shape[1], np.nan))
+    def _best_f1(self, right: Rows, accepted: Rows, positives: Rows, total: Whole) -> dict[Statistic, Rows]:
         with np.errstate(invalid="ignore", divide="ignore"):
-            precision, recall = right / np.maximum(reached, 1.0), right / right[-1]
             if self.parity:
+                precision, recall = right / np.maximum(accepted, 1.0), right / positives
                 f1 = 2.0 * precision * recall / (precision + recall)
-                f1[(right == 0.0) | (reached == total)] = -1.0
+                f1[(right == 0.0) | (accepted == total)] = 0.0
             else:
-                f1 = 2.0 * right / (reached + right[-1])  # one division, so that equal ones are equal to the bit
-        best = np.argmax(f1, axis=0), np.arange(f1.shape[1])
-        found: dict[Statistic, Rows] = {"f1": f1[best], "precision": precision[best], "recall": recall[best]}
-        none = found["f1"] < 0.0
+                f1 = 2.0 * right / (accepted + positives)  # one division, so that equal ones are equal to the bit
+            best = np.argmax(f1, axis=0), np.arange(f1.shape[1])
+            none = f1[best] == 0.0
+            found: dict[Statistic, Rows] = {
+                "f1": f1[best],
+                "precision": np.where(none, 0.0, right[best] / accepted[best]),
+                "recall": np.where(none, 0.0, right[best] / positives),
+            }
         for value in found.values():
-            value[none] = 0.0
-            value[right[-1] == 0.0] = np.nan
+            value[positives == 0.0] = np.nan
         return found
+
+
+def _average_precision(right: Rows, accepted: Rows, positives: Rows) -> Rows:
+    with np.errstate(invalid="ignore"):
+        gained = np.diff(right, axis=0, prepend=0.0)
+        return np.asarray(np.einsum("ij,ij->j", gained, right / np.maximum(accepted, 1.0)) / positives)
 
 
 class _Family:
