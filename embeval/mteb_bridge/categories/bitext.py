@@ -55,10 +55,10 @@ def _sides(setting: Setting, subset: str) -> tuple[Sequence[str], Sequence[str]]
     task = setting.task
     if task.parallel_subsets:
         left, right = subset.split("-")
-        return task.dataset[setting.split][left], task.dataset[setting.split][right]
+        return task.dataset[setting.split][left][:], task.dataset[setting.split][right][:]
     left, right = task._DEFAULT_PAIR[0]
     rows = setting.rows(subset)
-    return rows[left], rows[right]
+    return rows[left][:], rows[right][:]
 
 
 def _pairs(setting: Setting, subset: str) -> Places | None:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embeval import metrics
+from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.protocols import Metric
 from embeval.core.specs import TaskSpec
 from embeval.data import files
 from embeval.errors import DataError
 from embeval.mteb_bridge.categories.bitext import NAMES
-from embeval.mteb_bridge.loading import Loaded
+from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
 from embeval.tasks import _options
@@ -61,7 +62,7 @@ class BitextTask(BridgedTask):
             raise DataError(f"{self.path}: holds one pair, among which its translation can't be missed. Add others.")
         from datasets import Dataset
 
-        return _own.loaded(
+        found = _own.loaded(
             self.spec.name,
             task_class="AbsTaskBitextMining",
             type_name="BitextMining",
@@ -71,6 +72,12 @@ class BitextTask(BridgedTask):
             ids=table.ids,
             slices=table.slices,
         )
+        eager(found.setting.task)
+        return found
+
+    def protocol(self, payload: Loaded) -> dict[str, strict_json.Json]:
+        """Everything besides the model that can change a number, of a sub-set too."""
+        return {**super().protocol(payload), "rows": _own.rows_hash(payload.setting)}
 
 
 class _Metrics:

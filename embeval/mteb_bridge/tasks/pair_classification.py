@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.specs import TaskSpec
 from embeval.data import files
 from embeval.errors import DataError
 from embeval.metrics.pair_threshold import FAMILY
 from embeval.mteb_bridge.categories import Parity
-from embeval.mteb_bridge.loading import Loaded
+from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
 from embeval.tasks import _options
@@ -83,7 +84,12 @@ class PairClassificationTask(BridgedTask):
             ids=table.ids,
             slices=table.slices,
         )
+        eager(found.setting.task)
         return replace(found, setting=replace(found.setting, parity=self.options.parity))
+
+    def protocol(self, payload: Loaded) -> dict[str, strict_json.Json]:
+        """Everything besides the model that can change a number, of a sub-set too."""
+        return {**super().protocol(payload), "rows": _own.rows_hash(payload.setting)}
 
 
 def _label(row: files.Row, path: Path, name: str) -> int:

@@ -20,7 +20,7 @@ from embeval.data import files
 from embeval.errors import DataError
 from embeval.metrics.summarization import FAMILY
 from embeval.mteb_bridge.categories import Parity
-from embeval.mteb_bridge.loading import Loaded
+from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
 from embeval.tasks import _options
@@ -89,7 +89,12 @@ class SummarizationTask(BridgedTask):
             ids=table.ids,
             slices=table.slices,
         )
+        eager(found.setting.task)
         return replace(found, setting=replace(found.setting, parity=self.options.parity))
+
+    def protocol(self, payload: Loaded) -> dict[str, strict_json.Json]:
+        """Everything besides the model that can change a number, of a sub-set too."""
+        return {**super().protocol(payload), "rows": _own.rows_hash(payload.setting)}
 
 
 def _list(row: files.Row, path: Path, name: str) -> list[Any]:

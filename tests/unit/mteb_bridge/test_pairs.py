@@ -458,3 +458,21 @@ def test_wrong_main_scores_and_splits_are_refused(task_type: str, tmp_path: Path
         )
     with pytest.raises(ConfigError, match=r"train.jsonl is not the split 'test'"):
         task.bind(spec_of(task_type, "train.jsonl"), root=tmp_path)
+
+
+@pytest.mark.parametrize("task_type", sorted(GOOD))
+def test_other_ids_and_labels_are_other_rows(task_type: str, tmp_path: Path) -> None:
+    """They change no number over all rows, but those of sub-sets and slices: stored records aren't taken for them."""
+
+    def protocol(*columns: dict[str, str]) -> Mapping[str, Any]:
+        other = {"label": 0} if task_type == "pair_classification" else {}
+        rows = [{**GOOD[task_type], **(other if row % 2 else {}), **more} for row, more in enumerate(columns)]
+        write_jsonl(tmp_path / "mine.jsonl", rows)
+        task = TASK_TYPES.get(task_type).bind(spec_of(task_type, "mine.jsonl"), root=tmp_path)
+        return task.protocol(task.load())
+
+    plain, labelled = protocol({}, {}), protocol({"kind": "a"}, {"kind": "a"})
+    named = protocol({"id": "x"}, {"id": "y"})
+    assert plain["data"] == labelled["data"] == named["data"]
+    assert len({plain["rows"], labelled["rows"], named["rows"]}) == 3
+    assert protocol({}, {}) == plain
