@@ -19,6 +19,10 @@ SHOWN = 3
 """Broken files named."""
 STATE = ("data", "task_version", "type_version")
 """Parts of a protocol that change as data and code move on, and not because somebody chose another option."""
+IMPORTED = "(imported)"
+"""Ends the label of a model whose values were published elsewhere and only read here."""
+TRAINED = "†"
+"""Marks a value on data that the model was trained on."""
 APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate."
 
 
@@ -45,7 +49,8 @@ class RowKey(NamedTuple):
     def of(cls, result: Result) -> RowKey:
         """The row that a result belongs to."""
         model = result.model
-        return cls(model.label, model.name, model.revision or "", result.signature.model_digest[:8])
+        label = model.label if result.imported is None else f"{model.label} {IMPORTED}"
+        return cls(label, model.name, model.revision or "", result.signature.model_digest[:8])
 
 
 @dataclass(frozen=True)
