@@ -26,6 +26,8 @@ OWN_PREFIX = "embeval_"
 BACKEND = "imported"
 """Stands for the backend of a model that was not run here."""
 ALL, MEAN, DEFAULT = "all", "mean", "default"
+WHOLE = (ALL, MEAN, "wmean")
+"""Sub-sets that are not a part of the data."""
 MAIN = "main_score"
 NOTE = "imported, no interval"
 NOT_KNOWN = "not known"
@@ -47,7 +49,8 @@ class Entry:
 def read(place: Place, folder: Path) -> list[Result]:
     """The results of one file: of each split every sub-set, and their mean where there are several.
 
-    Files of mteb 1 and 2 are read as ``mteb.TaskResult.from_disk`` does. Raises ``DataError`` for a file that is no
+    Of splits that mteb doesn't count some files tell more; they are left out, as mteb itself leaves them out. Files of
+    mteb 1 and 2 are read as ``mteb.TaskResult.from_disk`` does. Raises ``DataError`` for a file that is no
     result of mteb.
     """
     library = door.library()
@@ -79,7 +82,8 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
     entries = [_entry(split, scores) for split, of_split in found.scores.items() for scores in of_split]
     if not entries:
         raise DataError(f"{place.file}: a result of mteb without scores.")
-    main = _main_name(found.task_name, entries)
+    metadata = _metadata(found.task_name)
+    main = _main_name(None if metadata is None else metadata.main_score, entries)
     imported = Imported(
         source=place.file.relative_to(folder).as_posix(),
         mteb_version=found.mteb_version,
@@ -88,9 +92,11 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
         settings=place.settings,
     )
     trained_on = contamination.of(model, found.task_name)
-    for split in dict.fromkeys(entry.split for entry in entries):
+    for split in _splits(entries, metadata):
         parts = {entry.subset: _values(entry, main) for entry in entries if entry.split == split}
         shown = _parts(parts)
+        whole = [DEFAULT] if metadata is None else metadata.hf_subsets
+        named = sorted(parts) if sorted(parts) != sorted(whole) or len(parts) > 1 else []
         for subset, scores in shown.items():
             yield Result(
                 status="ok",
@@ -98,7 +104,7 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
                     name=f"{PREFIX}{found.task_name}",
                     type="mteb",
                     dataset=DatasetRef(path=found.task_name, split=split),
-                    options={} if list(parts) == [DEFAULT] else {"subsets": sorted(parts)},
+                    options={"subsets": named} if named else {},
                 ),
                 model=model,
                 split=split,
@@ -107,7 +113,7 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
                 main_score=main,
                 statistics=StatisticsOptions(resamples=0),
                 signature=Signature(
-                    protocol=_protocol(found, split, subset, sorted(parts)),
+                    protocol=_protocol(found, split, subset, named),
                     metrics=dict.fromkeys(scores, 0),
                     model_digest=model.digest,
                 ),
@@ -122,6 +128,12 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
                 imported=imported,
                 trained_on=trained_on,
             )
+
+
+def _splits(entries: Sequence[Entry], metadata: Any | None) -> list[str]:
+    """The splits that count for mteb; all of them where none does."""
+    there = list(dict.fromkeys(entry.split for entry in entries))
+    return [split for split in there if metadata is not None and split in metadata.eval_splits] or there
 
 
 def _model(place: Place) -> ModelSpec:
@@ -153,22 +165,22 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _main_name(task_name: str, entries: Sequence[Entry]) -> str:
+def _main_name(named: str | None, entries: Sequence[Entry]) -> str:
     """The metric that every main score is the value of: the one that mteb names, else any; else ``main_score``."""
-    named = _declared_main(task_name)
     common = sorted(set.intersection(*(set(entry.scores) for entry in entries)))
     candidates = [name for name in (named, f"{PARITY_PREFIX}{named}", *common) if name in common]
     fits = [name for name in candidates if all(entry.scores[name] == entry.main for entry in entries)]
     return fits[0] if fits else MAIN
 
 
-def _declared_main(task_name: str) -> str | None:
+def _metadata(task_name: str) -> Any | None:
+    """mteb's ``TaskMetadata``; None for a task that mteb no longer has."""
     library = door.library()
     with door.quiet():
         try:
-            return str(library.get_task(task_name).metadata.main_score)
+            return library.get_task(task_name).metadata
         except KeyError:
-            return None  # a task that mteb no longer has
+            return None
 
 
 def _values(entry: Entry, main: str) -> dict[str, MetricValue]:
@@ -207,7 +219,7 @@ def _protocol(found: Any, split: str, subset: str, subsets: list[str]) -> dict[s
         "split": split,
         "subset": subset,
     }
-    if subsets != [DEFAULT]:
+    if subsets:
         protocol["subsets"] = subsets
     return {**protocol, "stands": MEAN} if len(subsets) > 1 else protocol
 
