@@ -8,12 +8,11 @@ from typing import Any
 from embeval.cli import _state, _tables
 from embeval.core import strict_json
 from embeval.core.result import Imported, MetricValue, Result
-from embeval.leaderboard.board import APPROXIMATE, RowKey
+from embeval.leaderboard.board import APPROXIMATE
 from embeval.leaderboard.render import number
 from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
 from embeval.workflows.report import Item, LabelValue, SliceValue
-
 
 TRAINED_ON = {
     "declared": "declared to hold this data, or data that overlaps with it: not zero-shot",
@@ -26,7 +25,7 @@ TRAINED_ON = {
 def title(shown: Result) -> None:
     """Prints which result it is."""
     part = "" if shown.subset == "all" else f", {shown.subset}"
-    _state.out(f"{RowKey.of(shown).label} on {shown.task.name} ({shown.split}{part})")
+    _state.out(f"{shown.label} on {shown.task.name} ({shown.split}{part})")
 
 
 def slices(name: str, metric: str, values: list[SliceValue], level: float) -> None:

@@ -259,7 +259,7 @@ def stored(
         rows.append(
             [
                 each.id,
-                RowKey.of(result).label,
+                result.label,
                 result.task.name,
                 result.split,
                 result.subset,

@@ -14,6 +14,8 @@ from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 
 SCHEMA_VERSION = 1
 """Version of the form of a result file."""
+IMPORTED = "(imported)"
+"""Ends the label of a model whose values were published elsewhere and only read here."""
 APPROXIMATE_BELOW = 50
 """Below this many items an interval may cover less than 94 % or more than 96 % where 95 % is aimed at, by
 ``benchmarks/results/intervals.md``, and the result says so."""
@@ -177,6 +179,11 @@ class Result:
     def __post_init__(self) -> None:
         if self.schema_version != SCHEMA_VERSION:
             raise ValueError(f"schema_version must be {SCHEMA_VERSION}, not {self.schema_version}")
+
+    @property
+    def label(self) -> str:
+        """The label of the model, which says if its numbers are imported."""
+        return self.model.label if self.imported is None else f"{self.model.label} {IMPORTED}"
 
     @property
     def main_value(self) -> MetricValue | None:

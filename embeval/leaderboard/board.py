@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from embeval.core import border, strict_json
-from embeval.core.result import Imported, MetricValue, Result, TrainedOn
+from embeval.core.result import IMPORTED, Imported, MetricValue, Result, TrainedOn
 from embeval.core.words import plural
 
 SHOWN = 3
@@ -26,8 +26,6 @@ STATE = ("data", "task_version", "type_version")
 """Parts of a protocol that change as data and code move on, and not because somebody chose another option."""
 TOLD_ELSEWHERE = (*STATE, "imported", "stands")
 """Parts of a protocol that no heading has to tell."""
-IMPORTED = "(imported)"
-"""Ends the label of a model whose values were published elsewhere and only read here."""
 TRAINED = "†"
 """Marks a value on data that the model was trained on."""
 APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate."
@@ -75,8 +73,7 @@ class RowKey(NamedTuple):
     def of(cls, result: Result) -> RowKey:
         """The row that a result belongs to."""
         model = result.model
-        label = model.label if result.imported is None else f"{model.label} {IMPORTED}"
-        return cls(label, model.name, model.revision or "", result.signature.model_digest[:8])
+        return cls(result.label, model.name, model.revision or "", result.signature.model_digest[:8])
 
 
 class Background(NamedTuple):
@@ -173,8 +170,8 @@ class Board:
         """What is known of the training of the models, as sentences."""
         if any(row.mark(key) for row in self.rows for key in self.columns):
             yield (
-                f"{TRAINED} marks values that aren't zero-shot: the model's makers say that it was trained on this data, "
-                "or on data that overlaps with it."
+                f"{TRAINED} marks values that aren't zero-shot: the model's makers say that it was trained on this "
+                "data, or on data that overlaps with it."
             )
         unknown = [
             row.label for row in self.rows if any(row.background(key).trained_on == "unknown" for key in self.columns)
@@ -416,7 +413,9 @@ def _headings(
         alike = [other for other in same_task if (other.split, other.metric) == (key.split, key.metric)]
         own = protocols[key.protocol]
         others = [protocols[other.protocol] for other in alike if other.protocol != key.protocol]
-        differing = sorted({name for other in others for name in own if other.get(name) != own[name]} - {*TOLD_ELSEWHERE})
+        differing = sorted(
+            {name for other in others for name in own if other.get(name) != own[name]} - {*TOLD_ELSEWHERE}
+        )
         parts += [_option(name, own[name], rerankers[key.protocol]) for name in differing]
         if any(all(other.get(name) == own[name] for name in differing) for other in others):
             parts.append(f"#{key.protocol}")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from embeval.core import strict_json
 from embeval.core.result import Result
-from embeval.errors import DataError
-from embeval.mteb_bridge.exchange import from_mteb, layout
+from embeval.core.words import plural
+from embeval.errors import ConfigError, DataError, StoreError
+from embeval.mteb_bridge.exchange import from_mteb, layout, model_card, to_mteb
+from embeval.store import atomic
 from embeval.store.results import ResultStore, Stored, name_filter
 
 
@@ -24,7 +27,12 @@ class ImportReport:
 
 
 def import_mteb(
-    folder: Path, store: ResultStore, *, model: str | None = None, task: list[str] | None = None, overwrite: bool = False
+    folder: Path,
+    store: ResultStore,
+    *,
+    model: str | None = None,
+    task: list[str] | None = None,
+    overwrite: bool = False,
 ) -> ImportReport:
     """Puts published results of mteb into a store, each marked as imported.
 
@@ -61,7 +69,10 @@ def import_mteb(
 
 def _is_there(store: ResultStore, result: Result) -> bool:
     path = store.path(result)
-    return path.is_file() and _content(store.get(path)) == _content(result)
+    try:
+        return path.is_file() and _content(store.get(path)) == _content(result)
+    except StoreError:
+        return False  # broken on disk, and then replaced if that was asked for
 
 
 def _content(result: Result) -> Result:
@@ -83,7 +94,55 @@ def summary(report: ImportReport) -> str:
     """One sentence for people."""
     models = len({(each.result.model.name, each.result.model.revision) for each in report.stored})
     tasks = len({each.result.task.name for each in report.stored})
-    known = f", {report.unchanged} were there already" if report.unchanged else ""
-    return f"{len(report.stored)} results of {models} models on {tasks} tasks imported{known}."
+    known = f", {plural(report.unchanged, 'result was', 'results were')} there already" if report.unchanged else ""
+    of = f"of {plural(models, 'model')} on {plural(tasks, 'task')} " if report.stored else ""
+    return f"{plural(len(report.stored), 'result')} {of}imported{known}."
 
 
+@dataclass(frozen=True)
+class ExportReport:
+    """What was written."""
+
+    files: tuple[Path, ...]
+    """Result files, without those that tell of models."""
+    left_out: tuple[str, ...]
+    """One sentence for each result that has no place in the form."""
+
+
+def export_mteb(results: list[Result], folder: Path, *, overwrite: bool = False) -> ExportReport:
+    """Writes results as mteb's files below ``folder``, where ``mteb.ResultCache(folder)`` finds them.
+
+    Raises ``StoreError`` where none of the results is of a task of mteb, and ``ConfigError`` for a file that is there
+    and says something else, unless ``overwrite``; then nothing was written.
+    """
+    made = to_mteb.files(_ours(results))
+    if not made.files:
+        why = f" {made.left_out[0]}" if made.left_out else ""
+        raise StoreError(f"No stored result of a task of mteb fits.{why} 'embeval results list' shows what there is.")
+    texts = {folder / each.path: strict_json.dumps(each.content).encode("utf-8") for each in made.files}
+    for path, text in texts.items():
+        if not overwrite and path.exists() and path.read_bytes() != text:
+            raise ConfigError(f"{path} exists and says something else. Choose another folder, or give --force.")
+    for path, text in texts.items():
+        atomic.write(path, text)
+    return ExportReport(tuple(path for path in texts if path.name != layout.META), made.left_out)
+
+
+def _ours(results: list[Result]) -> list[Result]:
+    """Those that were measured here; imported ones are published already, and count where there are no others."""
+    return [result for result in results if result.imported is None] or results
+
+
+def model_card_text(results: list[Result], readme: Path | None) -> str:
+    """The YAML block with ``model-index``, or a README with it, which keeps all that it has.
+
+    Raises ``StoreError`` where the results are not of one model, ``ConfigError`` for a README that can't be read.
+    """
+    found = model_card.index(_ours(results))
+    if readme is None:
+        return model_card.block(found)
+    try:
+        text = readme.read_bytes().decode("utf-8") if readme.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{readme}: can't be read ({error}).") from None
+    return model_card.merged(text, found, str(readme))

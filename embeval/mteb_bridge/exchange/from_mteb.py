@@ -149,6 +149,7 @@ def _model(place: Place) -> ModelSpec:
 def _entry(split: str, scores: Mapping[str, Any]) -> Entry:
     numbers = {name: _number(value) for name, value in scores.items() if _is_number(value)}
     main = numbers.pop(MAIN, None)
+    main = numbers.pop(f"{OWN_PREFIX}{MAIN}", main)
     for name in [name for name in numbers if name.startswith(OWN_PREFIX)]:  # a file of ours: both values
         plain = name.removeprefix(OWN_PREFIX)
         if plain in numbers:
@@ -230,4 +231,3 @@ def _timings(found: Any) -> Timings | None:
     at = found.date if found.date.tzinfo is not None else found.date.replace(tzinfo=UTC)
     seconds = found.evaluation_time or 0.0
     return Timings(started_at=at.astimezone(UTC).isoformat(timespec="seconds"), wall_s=seconds, cpu_s=0.0)
-

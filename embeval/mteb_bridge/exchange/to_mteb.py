@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,10 +14,10 @@ from embeval.core.specs import ModelSpec
 from embeval.mteb_bridge import contamination, door
 from embeval.mteb_bridge.categories import PARITY_PREFIX
 from embeval.mteb_bridge.exchange import layout
-from embeval.mteb_bridge.exchange.from_mteb import DEFAULT, MAIN, OWN_PREFIX, WHOLE
+from embeval.mteb_bridge.exchange.from_mteb import BACKEND, DEFAULT, MAIN, OWN_PREFIX, WHOLE
 
-FOREIGN = ("sentence_transformers",)
-"""Backends that run a model as mteb itself would; another is told among the settings."""
+USUAL = ("sentence_transformers", BACKEND)
+"""Backends that run a model as mteb itself would, or that aren't ours; another is told among the settings."""
 WITHOUT_ORG = "local"
 """mteb demands an organisation in the name of a model; this one stands for a folder of one's own."""
 
@@ -44,9 +44,11 @@ class Written:
 
 def files(results: Iterable[Result]) -> Written:
     """The files for all results of mteb's tasks; of several of one model, task and split the newest counts."""
+    results = list(results)
     found: dict[Path, dict[str, list[Result]]] = {}
-    left_out = []
-    for (model, task, split), measured in _measured(results).items():
+    others = sorted({result.task.name for result in results if result.task.type != "mteb"})
+    left_out = [f"{name}: no task of mteb, so its files have no place for it." for name in others]
+    for (_, task, split), measured in _measured(results).items():
         place = layout.path(Path(), **_place(measured[0].model), task=task)
         whole = [each for each in measured if _stands_for_a_part(each, measured)]
         undefined = [each for each in whole if each.main_value is None or each.main_value.value is None]
@@ -62,7 +64,7 @@ def files(results: Iterable[Result]) -> Written:
 
 
 def _measured(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
-    """(model, task, split) -> what was measured in one go, sub-sets and means together: the newest where there are more."""
+    """(model, task, split) -> what was measured last: sub-sets and means together."""
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for result in results:
         if result.status != "ok" or result.task.type != "mteb":
@@ -143,11 +145,15 @@ def _seconds(groups: Iterable[Sequence[Result]]) -> float | None:
 def _scores(result: Result) -> dict[str, strict_json.Json]:
     """mteb's name -> value. Where ours and mteb's differ, mteb's has the plain name, and ours one that says so."""
     known = {name: each.value for name, each in result.scores.items() if each.value is not None}
-    theirs = {name.removeprefix(PARITY_PREFIX): value for name, value in known.items() if name.startswith(PARITY_PREFIX)}
+    theirs = {
+        name.removeprefix(PARITY_PREFIX): value for name, value in known.items() if name.startswith(PARITY_PREFIX)
+    }
     plain = {name: value for name, value in known.items() if not name.startswith(PARITY_PREFIX)}
     ours = {f"{OWN_PREFIX}{name}": value for name, value in plain.items() if name in theirs}
     scores = {**plain, **theirs, **ours}
     main = (result.main_score or "").removeprefix(PARITY_PREFIX)
+    if main == result.main_score and main in theirs:
+        scores[f"{OWN_PREFIX}{MAIN}"] = plain[main]
     subset = subset_name(result)
     metadata = _metadata(result)
     languages = {} if metadata is None else metadata.hf_subsets_to_langscripts
@@ -168,21 +174,19 @@ def _model_meta(model: ModelSpec) -> Any:
         known = contamination.declared(model) or ModelMeta.create_empty()
         name = model.name if "/" in model.name else f"{WITHOUT_ORG}/{model.name}"
         revision = (model.revision or layout.NO_REVISION).replace(":", "-")
-        return known.model_copy(update={"name": name, "revision": revision, "experiment_kwargs": settings(model) or None})
+        return known.model_copy(
+            update={"name": name, "revision": revision, "experiment_kwargs": settings(model) or None}
+        )
 
 
 def settings(model: ModelSpec) -> dict[str, strict_json.Json]:
     """What a model was run with that isn't usual for it."""
     usual = asdict(ModelSpec(name=model.name))
-    fields = {name: value for name, value in _flat(model) if name not in ("name", "revision", "args")}
-    found = {name: value for name, value in fields.items() if value != usual[name]}
-    if found.get("backend") in (*FOREIGN, "imported"):
+    named = ("name", "revision", "args")
+    found = {name: value for name, value in asdict(model).items() if name not in named and value != usual[name]}
+    if found.get("backend") in USUAL:
         del found["backend"]
     return {**found, **model.args}
-
-
-def _flat(model: ModelSpec) -> Iterator[tuple[str, Any]]:
-    return iter(asdict(model).items())
 
 
 def _meta(model: ModelSpec) -> strict_json.Json:
