@@ -22,6 +22,8 @@ class ImportReport:
     """Results that are there now and were not before, or not so."""
     unchanged: int
     """Results that were there already, just so."""
+    others: int
+    """JSON files that are no results, such as lists of models."""
     problems: tuple[str, ...]
     """One message for each file that was left out."""
 
@@ -52,9 +54,12 @@ def import_mteb(
             f"{folder}: no result of mteb there{' that fits' if model or task else ''}. They lie in "
             "results/<org>__<model>/<revision>/<task>.json."
         )
-    stored, problems, unchanged = list[Stored](), list[str](), 0
+    stored, problems, unchanged, others = list[Stored](), list[str](), 0, 0
     for place in places:
         try:
+            if not from_mteb.names_a_task(place.file):
+                others += 1
+                continue
             found = from_mteb.read(place, folder)
             new = [result for result in found if not _is_there(store, result)]
             if not overwrite:
@@ -64,7 +69,7 @@ def import_mteb(
             continue
         unchanged += len(found) - len(new)
         stored += [store.put(result) for result in new]
-    return ImportReport(tuple(stored), unchanged, tuple(problems))
+    return ImportReport(tuple(stored), unchanged, others, tuple(problems))
 
 
 def _is_there(store: ResultStore, result: Result) -> bool:
@@ -96,7 +101,8 @@ def summary(report: ImportReport) -> str:
     tasks = len({each.result.task.name for each in report.stored})
     known = f", {plural(report.unchanged, 'result was', 'results were')} there already" if report.unchanged else ""
     of = f"of {plural(models, 'model')} on {plural(tasks, 'task')} " if report.stored else ""
-    return f"{plural(len(report.stored), 'result')} {of}imported{known}."
+    others = f" {plural(report.others, 'other JSON file')} passed over." if report.others else ""
+    return f"{plural(len(report.stored), 'result')} {of}imported{known}.{others}"
 
 
 @dataclass(frozen=True)

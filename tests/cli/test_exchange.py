@@ -70,7 +70,7 @@ def test_broken_files_are_told(project: Path) -> None:
     assert done.code == 3
     assert done.out.startswith("1 result of 1 model")
     assert done.err.startswith("Left out: ")
-    assert "STS13.json: not a result" in done.err
+    assert "STS13.json: not valid JSON" in done.err
     published(folder, 0.5)
     other = here("results", "import", "--mteb", "published", "-t", "STS12", cwd=project)
     assert (other.code, "--force replaces them" in other.err) == (3, True)

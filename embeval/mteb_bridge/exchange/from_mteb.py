@@ -55,15 +55,11 @@ def read(place: Place, folder: Path) -> list[Result]:
     """
     library = door.library()
     try:
-        if not _names_a_task(place.file):
-            raise DataError(f"{place.file}: not a result of mteb: it names no task.")
         with door.quiet():
             found = library.TaskResult.from_disk(place.file)
             return list(_results(found, place, folder))
     except DataError:
         raise
-    except OSError as error:
-        raise DataError(f"{place.file}: can't be read ({error.strerror}).") from None
     except Exception as error:  # what mteb raises for a broken file is of any kind
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise DataError(
@@ -71,9 +67,17 @@ def read(place: Place, folder: Path) -> list[Result]:
         ) from None
 
 
-def _names_a_task(file: Path) -> bool:
-    """Whether it is a result of mteb at all. mteb writes the bare word NaN, which is no strict JSON."""
-    value = json.loads(file.read_bytes())
+def names_a_task(file: Path) -> bool:
+    """Whether a JSON file is a result of mteb at all. Raises ``DataError`` where it can't be read.
+
+    mteb writes the bare word NaN, which is no strict JSON.
+    """
+    try:
+        value = json.loads(file.read_bytes())
+    except OSError as error:
+        raise DataError(f"{file}: can't be read ({error.strerror}).") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{file}: not valid JSON ({error}).") from None
     return isinstance(value, dict) and not {"task_name", "mteb_dataset_name"}.isdisjoint(value)
 
 

@@ -14,6 +14,8 @@ from embeval.core import strict_json
 
 RESULTS = "results"
 META = "model_meta.json"
+RUNS = "run_settings.jsonl"
+"""One line for each task that was run: mteb 2 writes it beside the results."""
 EXPERIMENTS = "experiments"
 NO_REVISION = "no_revision_available"
 """mteb's name for the revision of a model that has none."""
@@ -79,7 +81,7 @@ def _place(file: Path) -> Place:
         model=name if isinstance(name, str) and name else above[-1].replace(SEPARATOR, "/", 1),
         revision=told if isinstance(told, str) and told else revision,
         experiment=experiment,
-        settings={key: meta[key] for key in SETTINGS if meta.get(key) not in (None, {}, [])},
+        settings=_told({key: meta.get(key) for key in SETTINGS} | _run(file)),
         experiment_kwargs=meta.get("experiment_kwargs") or {},
     )
 
@@ -91,3 +93,17 @@ def _meta(file: Path) -> dict[str, strict_json.Json]:
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _told(settings: Mapping[str, strict_json.Json]) -> dict[str, strict_json.Json]:
+    return {name: value for name, value in settings.items() if value not in (None, {}, [])}
+
+
+def _run(file: Path) -> dict[str, strict_json.Json]:
+    """How a task was run: what its line of ``run_settings.jsonl`` tells; nothing where there is none."""
+    try:
+        lines = [strict_json.loads(line) for line in (file.parent / RUNS).read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return {}
+    of_task = [line for line in lines if isinstance(line, dict) and line.get("task") == file.stem]
+    return {"encode_kwargs": of_task[-1].get("encode_kwargs")} if of_task else {}
