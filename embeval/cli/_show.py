@@ -6,18 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from embeval.cli import _state, _tables
-from embeval.core.result import MetricValue, Result
+from embeval.core import strict_json
+from embeval.core.result import Imported, MetricValue, Result
 from embeval.leaderboard.board import APPROXIMATE
 from embeval.leaderboard.render import number
 from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
 from embeval.workflows.report import Item, LabelValue, SliceValue
 
+TRAINED_ON = {
+    "declared": "declared to hold this data, or data that overlaps with it: not zero-shot",
+    "not_declared": "declared, and this data is not in it",
+    "unknown": "unknown; this may be a part of it",
+}
+"""What is known of the training of a model, in words."""
+
 
 def title(shown: Result) -> None:
     """Prints which result it is."""
     part = "" if shown.subset == "all" else f", {shown.subset}"
-    _state.out(f"{shown.model.label} on {shown.task.name} ({shown.split}{part})")
+    _state.out(f"{shown.label} on {shown.task.name} ({shown.split}{part})")
 
 
 def slices(name: str, metric: str, values: list[SliceValue], level: float) -> None:
@@ -63,6 +71,8 @@ def result(stored: Stored) -> None:
             _state.out(APPROXIMATE)
     for warning in shown.warnings:
         _state.out(f"Note: {warning}")
+    if shown.trained_on is not None:
+        _state.out(f"Training data: {TRAINED_ON[shown.trained_on]}.")
     _pairs("Counts", shown.counts)
     model: dict[str, Any] = {
         "name": shown.model.name,
@@ -74,6 +84,29 @@ def result(stored: Stored) -> None:
     }
     _pairs("Model", model)
     _pairs("Protocol", {**shown.signature.protocol, "digest": shown.signature.protocol_digest[:8]})
+    if shown.imported is not None:
+        _imported(shown.imported)
+    else:
+        _provenance(shown)
+    _state.out(f"File: {stored.path}")
+
+
+def _imported(origin: Imported) -> None:
+    told = {name: strict_json.canonical(value) for name, value in origin.settings.items()}
+    seconds = {} if origin.evaluation_time is None else {"evaluation": f"{origin.evaluation_time:.1f} s"}
+    _pairs(
+        "Imported",
+        {
+            "from": origin.source,
+            "mteb": origin.mteb_version,
+            "data revision": origin.dataset_revision,
+            **seconds,
+            **told,
+        },
+    )
+
+
+def _provenance(shown: Result) -> None:
     origin = shown.provenance
     run = {"device": f"{origin.device}, {origin.num_threads} threads, {origin.batch_tokens} tokens per batch"}
     _pairs(
@@ -98,7 +131,6 @@ def result(stored: Stored) -> None:
                 "peak memory": f"{timings.peak_rss_mib} MiB",
             },
         )
-    _state.out(f"File: {stored.path}")
 
 
 def _ordered(shown: Result) -> list[tuple[str, MetricValue]]:

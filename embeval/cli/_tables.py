@@ -192,7 +192,7 @@ def _models_down(shown: Board) -> Table:
     mean = ["Mean"] if shown.has_means else []
     made = table(["Model", *mean, *headings], right=range(1, len(headings) + 1 + len(mean)))
     for row in shown.rows:
-        cells = [_two_lines(row.cells.get(key)) for key in shown.columns]
+        cells = [_two_lines(row, key) for key in shown.columns]
         add(made, [row.label, *([number(row.mean)] if mean else []), *cells])
     return made
 
@@ -200,7 +200,7 @@ def _models_down(shown: Board) -> Table:
 def _tasks_down(shown: Board) -> Table:
     made = table(["Task", "Metric", *(row.label for row in shown.rows)], right=range(2, len(shown.rows) + 2))
     for key in shown.columns:
-        cells = [_two_lines(row.cells.get(key)) for row in shown.rows]
+        cells = [_two_lines(row, key) for row in shown.rows]
         add(made, [shown.headings[key], key.metric, *cells])
     if shown.has_means:
         made.add_section()
@@ -213,7 +213,7 @@ def _one_value_a_line(shown: Board) -> Table:
     for key in shown.columns:
         for place, row in enumerate(_best_first(shown, key)):
             heading = shown.headings[key] if place == 0 else ""
-            add(made, [heading, row.label, key.metric, cell_text(row.cells[key])])
+            add(made, [heading, row.label, key.metric, cell_text(row.cells[key], row.mark(key))])
         made.add_section()
     for row in shown.rows if shown.has_means else ():
         add(made, ["Mean" if row is shown.rows[0] else "", row.label, "", number(row.mean)])
@@ -225,7 +225,7 @@ def _values_below_names(shown: Board) -> RenderableType:
     for key in shown.columns:
         lines.append(_line(f"{shown.headings[key]} · {key.metric}", 0))
         for row in _best_first(shown, key):
-            lines += [_line(row.label, 2), _line(cell_text(row.cells[key]), 4)]
+            lines += [_line(row.label, 2), _line(cell_text(row.cells[key], row.mark(key)), 4)]
         lines.append(_line("", 0))
     if shown.has_means:
         lines.append(_line("Mean", 0))
@@ -244,8 +244,8 @@ def _descending(cell: MetricValue) -> float:
     return math.inf if cell.value is None else -cell.value
 
 
-def _two_lines(cell: MetricValue | None) -> str:
-    return cell_text(cell).replace(" [", "\n[").replace(" ≈[", "\n≈[")
+def _two_lines(row: Row, key: ColumnKey) -> str:
+    return cell_text(row.cells.get(key), row.mark(key)).replace(" [", "\n[").replace(" ≈[", "\n≈[")
 
 
 def stored(
@@ -259,14 +259,14 @@ def stored(
         rows.append(
             [
                 each.id,
-                result.model.label,
+                result.label,
                 result.task.name,
                 result.split,
                 result.subset,
                 result.main_score or "",
                 "failed" if value is None else value_text(value),
                 "" if value is None else interval(value),
-                "" if value is None else str(value.n_items),
+                "" if value is None or result.imported is not None else str(value.n_items),
                 result.timings.started_at[:16].replace("T", " ") if result.timings else "",
                 *([", ".join(tags.get(each.path, ()))] if tags else []),
             ]

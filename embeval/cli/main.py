@@ -33,7 +33,7 @@ VERBS: dict[str, str] = {
     "models": "Shows what a model is, or checks that it behaves.",
     "data": "Makes golden sets from what you have, checks them, and splits them.",
     "export": "Writes a model as ONNX graphs, each compared with the model itself.",
-    "results": "Lists stored results, shows or tags them, or clears what is left over.",
+    "results": "Lists stored results, shows, tags, exports or imports them, or clears what is left over.",
     "search": "Asks a corpus one query with one model or several, and shows the hits.",
     "cache": "Shows the embedding cache, makes room in it, or checks it.",
     "schema": "Prints the JSON Schema of a result or of embeval.yaml.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,15 +11,24 @@ import typer
 from embeval.cli import _state
 from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption, ResultsOption
 from embeval.core.paths import expanded
-from embeval.errors import StoreError, UsageError
+from embeval.core.words import plural
+from embeval.errors import ExitCode, StoreError, UsageError
 
 if TYPE_CHECKING:
     from embeval.store.results import ResultStore, Stored
 
+
+class Exchange(StrEnum):
+    """Forms of whole results that others read."""
+
+    MTEB = "mteb"
+    MODEL_CARD = "model-card"
+
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Lists stored results, shows or tags them, or clears what is left over.",
+    help="Lists stored results, shows, tags, exports or imports them, or clears what is left over.",
 )
 
 ALL_SLICES = "all"
@@ -132,10 +142,57 @@ def show(
         _show.items(shown, items)
 
 
+@app.command("import")
+def import_(
+    mteb: Annotated[
+        str | None, typer.Option(envvar="EMBEVAL_MTEB", help="Folder of mteb's result files, or a part of one.")
+    ] = None,
+    results: ResultsOption = None,
+    model: ModelFilter = None,
+    task: TaskFilter = None,
+    force: Annotated[
+        bool, typer.Option("--force", envvar="EMBEVAL_FORCE", help="Replaces what was imported before.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Reads published results of mteb, to show them beside one's own on a leaderboard, marked as imported.
+
+    They have no items and so no intervals, and neither compare nor gate takes them. Files of mteb 1 and 2 are read, in
+    results/<org>__<model>/<revision>/<task>.json; splits that mteb doesn't count are left out.
+    Example: embeval results import --mteb published/results -m all-mpnet-base-v2
+    """
+    if mteb is None:
+        raise UsageError("Import what? Give the folder with --mteb.")
+    from embeval.store.results import ResultStore
+    from embeval.workflows import exchange
+
+    store = ResultStore(_state.results_folder(results))
+    report = exchange.import_mteb(expanded(mteb), store, model=model, task=task, overwrite=force)
+    if json:
+        ids = [each.id for each in report.stored]
+        _state.out_json({"imported": ids, "unchanged": report.unchanged, "problems": list(report.problems)})
+    else:
+        for problem in report.problems:
+            _state.note(f"Left out: {problem}")
+        _state.out(exchange.summary(report))
+    if report.problems:
+        raise typer.Exit(ExitCode.CANNOT_EVALUATE)
+
+
 @app.command()
 def export(
     which: Annotated[
-        str | None, typer.Argument(help="Id from 'results list', JSON file, or a part of its path.")
+        str | None,
+        typer.Argument(
+            help="Id from 'results list', JSON file, or a part of its path; with --as, what is written: "
+            "a folder, or a README."
+        ),
+    ] = None,
+    as_: Annotated[
+        Exchange | None,
+        typer.Option("--as", envvar="EMBEVAL_AS", help="mteb: result files of mteb; model-card: the YAML of a README."),
     ] = None,
     form: Annotated[
         str | None,
@@ -159,14 +216,22 @@ def export(
 ) -> None:
     """Writes the ranking of a result as a TREC run, or the values of its items as csv or jsonl.
 
-    'embeval score' gives the same numbers for such a run.
+    'embeval score' gives the same numbers for such a run. With --as whole results are written: all that --model and
+    --task fit, as mteb's result files below a folder, or as the model-index of a model card, which keeps what else it
+    holds.
 
     Examples: embeval results export 1a2b3c4d --to bm25.run  ·
-    embeval results export -m demo -t golden --format csv --to values.csv
+    embeval results export -m demo -t golden --format csv --to values.csv  ·
+    embeval results export --as mteb published -m demo  ·  embeval results export --as model-card README.md -m demo
     """
-    from embeval.core.paths import expanded
     from embeval.store.results import ResultStore
     from embeval.workflows import handing_over
+
+    if as_ is not None:
+        if form is not None:
+            raise UsageError("--as and --format can't go together.")
+        _exchange(as_, which if to == "-" else to, results, model, task, subset, force)
+        return
 
     if json and to == "-":
         raise UsageError("--json leaves no room for the rows on standard output. Name a file with --to.")
@@ -182,6 +247,50 @@ def export(
         _state.out_json({"id": stored.id, "format": form, "file": to, "bytes": len(data)})
         return
     _state.note(f"Wrote {to}.")
+
+
+def _exchange(
+    form: Exchange,
+    to: str | None,
+    results: str | None,
+    model: str | None,
+    task: list[str] | None,
+    subset: str | None,
+    force: bool,
+) -> None:
+    """Whole results for others to read."""
+    from embeval.store import atomic
+    from embeval.store.results import ResultStore
+    from embeval.workflows import exchange
+
+    broken: list[str] = []
+    store = ResultStore(_state.results_folder(results))
+    found = [each.result for each in store.find(model=model, task=task, subset=subset, status="ok", broken=broken)]
+    for message in broken:
+        _state.note(f"Left out: {message}")
+    if form is Exchange.MTEB:
+        if to is None:
+            raise UsageError("Where to? Name the folder: embeval results export --as mteb FOLDER")
+        report = exchange.export_mteb(found, expanded(to), overwrite=force)
+        for sentence in report.left_out:
+            _state.note(f"Left out: {sentence}")
+        if _state.settings.json:
+            _state.out_json({"files": [str(path) for path in report.files], "left_out": list(report.left_out)})
+        else:
+            _state.note(f"Wrote {plural(len(report.files), 'file')} below {to}.")
+        return
+    readme = None if to in (None, "-") else expanded(to or "")
+    text = exchange.model_card_text(found, readme)
+    if readme is None:
+        if _state.settings.json:
+            raise UsageError("--json leaves no room for the card on standard output. Name a README.")
+        _state.out_text(text)
+        return
+    atomic.write(readme, text.encode("utf-8"))
+    if _state.settings.json:
+        _state.out_json({"file": to})
+    else:
+        _state.note(f"Wrote {to}.")
 
 
 @app.command()
@@ -344,12 +453,13 @@ def _the_one(
     ]
     whole = [each for each in fitting if each.result.subset == "all"] if subset is None else []
     found = whole or fitting
+    found = [each for each in found if each.result.imported is None] or found
     if not found and broken:
         raise StoreError(broken[0])
     if not found:
         raise StoreError("No stored result fits. 'embeval results list' shows what there is.")
     if len(found) > 1:
-        shown = " and ".join(f"{each.id} ({each.result.model.label} on {each.result.task.name})" for each in found[:2])
+        shown = " and ".join(f"{each.id} ({each.result.label} on {each.result.task.name})" for each in found[:2])
         raise UsageError(
             f"{len(found)} results fit, such as {shown}.\n"
             "Give an id from 'embeval results list', or narrow it down with --model, --task and --subset."

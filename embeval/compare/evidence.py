@@ -115,6 +115,7 @@ def gather(
     if result.status != "ok":
         message = result.error.message.splitlines()[0] if result.error is not None and result.error.message else ""
         raise EvidenceError(f"{stored.path}: this run failed: {message}\nRun it again; a failed run decides nothing.")
+    refuse_imported(result, str(stored.path))
     refuse_future(result, str(stored.path), now=now)
     if result.signature.model_digest != result.model.digest:
         raise EvidenceError(
@@ -178,6 +179,15 @@ def started(result: Result) -> datetime | None:
     except ValueError:
         return None
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def refuse_imported(result: Result, source: str, task: str | None = None) -> None:
+    """Raises ``EvidenceError`` for published values: they have no items, so nothing can be shown of them."""
+    if result.imported is not None:
+        raise EvidenceError(
+            f"{source}: imported, and published values have no items to compare or decide on.\n"
+            f"Run the model here: embeval run -m {result.model.name} -t {task or result.task.name}"
+        )
 
 
 def refuse_future(result: Result, source: str, *, now: datetime | None = None) -> None:

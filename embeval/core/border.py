@@ -90,8 +90,15 @@ def load(cls: type[T], value: strict_json.Json) -> T:
 
 
 def dump(value: Any) -> strict_json.Json:
-    """Plain JSON values of a border dataclass; tuples become lists."""
-    return _adapter(type(value)).dump_python(value, mode="json")
+    """Plain JSON values of a border dataclass; tuples become lists.
+
+    Null fields that the class names in ``left_out_if_null`` are left out.
+    """
+    dumped = _adapter(type(value)).dump_python(value, mode="json")
+    for name in getattr(type(value), "left_out_if_null", ()):
+        if dumped[name] is None:
+            del dumped[name]
+    return dumped
 
 
 def schema(cls: Any) -> dict[str, Any]:

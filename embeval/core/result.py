@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from embeval.core import strict_json
 from embeval.core.border import BORDER
@@ -14,9 +14,16 @@ from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 
 SCHEMA_VERSION = 1
 """Version of the form of a result file."""
+IMPORTED = "(imported)"
+"""Ends the label of a model whose values were published elsewhere and only read here."""
 APPROXIMATE_BELOW = 50
 """Below this many items an interval may cover less than 94 % or more than 96 % where 95 % is aimed at, by
 ``benchmarks/results/intervals.md``, and the result says so."""
+
+
+TrainedOn = Literal["declared", "not_declared", "unknown"]
+"""What the makers of a model say of a task: trained on it or on data that overlaps with it, no such data among what
+they name, or nothing. No answer means that a model never saw the data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +39,7 @@ class MetricValue:
     ci_high: float | None = None
     """Upper end of the confidence interval."""
     n_items: int
-    """Items that the value is computed from."""
+    """Items that the value is computed from; 0 for an imported value, which came without them."""
     n_unscored: int = 0
     """Items without a value, left out."""
     reason: str | None = None
@@ -101,10 +108,30 @@ class Timings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Imported:
+    """Where published numbers come from. Nothing here was measured by embeval, and there are no items behind it."""
+
+    __pydantic_config__ = BORDER
+
+    source: str
+    """The file, from the folder that was imported."""
+    mteb_version: str | None
+    """Version of mteb that made them; null where they don't tell."""
+    dataset_revision: str
+    """Revision of the data set, as they tell it."""
+    evaluation_time: float | None = None
+    """Seconds that the evaluation took."""
+    settings: Mapping[str, strict_json.Json] = field(default_factory=dict)
+    """What stands beside them on how the model was run, such as ``max_tokens``; empty: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """The outcome of one task on one split and subset for one model."""
 
     __pydantic_config__ = BORDER
+    left_out_if_null: ClassVar[tuple[str, ...]] = ("imported", "trained_on")
+    """Fields that came after results were stored: null ones aren't written, so that the hash of these stays."""
 
     schema_version: int = SCHEMA_VERSION
     """Version of this form: 1."""
@@ -142,10 +169,21 @@ class Result:
     """Everything that differs between two equal runs."""
     error: Failure | None = None
     """Why there are no scores."""
+    imported: Imported | None = None
+    """Where the numbers come from, if they were published elsewhere and only read here."""
+    trained_on: TrainedOn | None = None
+    """What the makers of the model say of this data, for tasks of mteb: ``declared``: trained on it or on data that
+    overlaps with it, so not zero-shot; ``not_declared``: it is not among the training sets that they name;
+    ``unknown``: they name none. null: nobody was asked."""
 
     def __post_init__(self) -> None:
         if self.schema_version != SCHEMA_VERSION:
             raise ValueError(f"schema_version must be {SCHEMA_VERSION}, not {self.schema_version}")
+
+    @property
+    def label(self) -> str:
+        """The label of the model, which says if its numbers are imported."""
+        return self.model.label if self.imported is None else f"{self.model.label} {IMPORTED}"
 
     @property
     def main_value(self) -> MetricValue | None:

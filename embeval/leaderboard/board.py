@@ -1,24 +1,33 @@
 """Stored results as a table: a row for each model, a column for each task.
 
 Results share a column only if they measured the same thing: same task, split, sub-set and protocol signature. A
-model without a result has a gap there, never a zero, and no mean.
+model without a result has a gap there, never a zero, and no mean. Imported values are the exception: nobody can hold
+their data against ours, so they stand beside ours of the same name in rows that say so.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from embeval.core import strict_json
-from embeval.core.result import MetricValue, Result
+from embeval.core import border, strict_json
+from embeval.core.result import IMPORTED, Imported, MetricValue, Result, TrainedOn
 from embeval.core.words import plural
 
 SHOWN = 3
 """Broken files named."""
+WHOLE = ("all", "mean", "wmean")
+"""Sub-sets that are not a part of the data."""
+SHOWN_IMPORTED = 8
+"""Imported models whose settings are told."""
 STATE = ("data", "task_version", "type_version")
 """Parts of a protocol that change as data and code move on, and not because somebody chose another option."""
+TOLD_ELSEWHERE = (*STATE, "imported", "stands")
+"""Parts of a protocol that no heading has to tell."""
+TRAINED = "†"
+"""Marks a value on data that the model was trained on."""
 APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate."
 
 
@@ -33,6 +42,25 @@ class ColumnKey(NamedTuple):
     protocol: str
 
 
+class _Measured(NamedTuple):
+    """What ours and imported values have in common that speak of the same: names, since the data can't be compared."""
+
+    task: str
+    split: str
+    metric: str
+    parts: tuple[str, ...]
+    """Sub-sets that the value is of: one, or several for a mean; empty: the task has only one."""
+
+    @classmethod
+    def of(cls, result: Result, metric: str) -> _Measured:
+        if result.subset not in WHOLE:
+            return cls(result.task.name, result.split, metric, (result.subset,))
+        told = result.signature.protocol.get("subsets") or result.task.options.get("subsets") or ()
+        names = tuple(sorted(map(str, told)))
+        over = (result.subset, *names) if len(names) > 1 else names
+        return cls(result.task.name, result.split, metric, over)
+
+
 class RowKey(NamedTuple):
     """What results of one row have in common."""
 
@@ -45,7 +73,19 @@ class RowKey(NamedTuple):
     def of(cls, result: Result) -> RowKey:
         """The row that a result belongs to."""
         model = result.model
-        return cls(model.label, model.name, model.revision or "", result.signature.model_digest[:8])
+        return cls(result.label, model.name, model.revision or "", result.signature.model_digest[:8])
+
+
+class Background(NamedTuple):
+    """What belongs to a value and isn't in the number."""
+
+    imported: Imported | None
+    """Where it comes from, if it was published elsewhere."""
+    trained_on: TrainedOn | None
+    """Whether the model was trained on the data."""
+
+
+NO_BACKGROUND = Background(None, None)
 
 
 @dataclass(frozen=True)
@@ -60,6 +100,16 @@ class Row:
     """Its values; a missing key is a gap."""
     mean: float | None
     """Mean over all columns; None where a value is missing or undefined."""
+    backgrounds: Mapping[ColumnKey, Background] = field(default_factory=dict)
+    """What belongs to its values."""
+
+    def background(self, key: ColumnKey) -> Background:
+        """What belongs to one of its values."""
+        return self.backgrounds.get(key, NO_BACKGROUND)
+
+    def mark(self, key: ColumnKey) -> str:
+        """What is put after one of its values: that it isn't zero-shot."""
+        return TRAINED if self.background(key).trained_on == "declared" else ""
 
 
 @dataclass(frozen=True)
@@ -105,6 +155,7 @@ class Board:
             found.append("No mean: some columns are variants of one task; --task shows some of them.")
         elif len(self.columns) > 1 and self.rows and not self.has_means:
             found.append("No mean: no model has a value in every column; --task shows some of them.")
+        found += [*self._training(), *self._imported()]
         if n := self.hidden_columns:
             older = plural(n, "older column is", "older columns are")
             found.append(f"{older} hidden (same task, other data); --all shows everything.")
@@ -114,6 +165,41 @@ class Board:
         if (n := len(self.broken) - SHOWN) > 0:
             found.append(f"Left out as well: {plural(n, 'more file')} that can't be read.")
         return found
+
+    def _training(self) -> Iterator[str]:
+        """What is known of the training of the models, as sentences."""
+        if any(row.mark(key) for row in self.rows for key in self.columns):
+            yield (
+                f"{TRAINED} marks values that aren't zero-shot: the model's makers say that it was trained on this "
+                "data, or on data that overlaps with it."
+            )
+        unknown = [
+            row.label for row in self.rows if any(row.background(key).trained_on == "unknown" for key in self.columns)
+        ]
+        if unknown:
+            yield f"Unknown whether trained on this data: {listed(unknown)}."
+
+    def _imported(self) -> Iterator[str]:
+        """Where imported values come from, as sentences."""
+        settings = {
+            row.label: list(dict.fromkeys(_settings(each) for each in there))
+            for row in self.rows
+            if (there := [each for key in self.columns if (each := row.background(key).imported) is not None])
+        }
+        if not settings:
+            return
+        yield f"{IMPORTED} marks values that were published and not measured here; their data can't be checked."
+        for label, told in list(settings.items())[:SHOWN_IMPORTED]:
+            yield f"{label}: {'; '.join(told)}."
+        if (n := len(settings) - SHOWN_IMPORTED) > 0:
+            yield f"Settings of {plural(n, 'more imported model')}: embeval results show."
+        revisions = {
+            f"{key.task} {each.dataset_revision[:8]}"
+            for row in self.rows
+            for key in self.columns
+            if (each := row.background(key).imported) is not None
+        }
+        yield f"Data of imported values: {listed(sorted(revisions))}."
 
     def to_json(self) -> strict_json.Json:
         """The table as plain values."""
@@ -126,7 +212,7 @@ class Board:
                     "revision": row.key.revision,
                     "digest": row.key.digest,
                     "mean": row.mean,
-                    "values": [_cell_json(row.cells.get(key)) for key in self.columns],
+                    "values": [_cell_json(row.cells.get(key), row.background(key)) for key in self.columns],
                 }
                 for row in self.rows
             ],
@@ -138,10 +224,26 @@ class Board:
         }
 
 
-def _cell_json(cell: MetricValue | None) -> dict[str, Any] | None:
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many there are more."""
+    more = f" and {plural(len(names) - SHOWN_IMPORTED, 'more')}" if len(names) > SHOWN_IMPORTED else ""
+    return f"{', '.join(names[:SHOWN_IMPORTED])}{more}"
+
+
+def _settings(imported: Imported) -> str:
+    """The version of mteb and how the model was run, as far as it is told."""
+    version = "a version of mteb that isn't told" if imported.mteb_version is None else f"mteb {imported.mteb_version}"
+    told = [f"{name} {strict_json.canonical(value)}" for name, value in imported.settings.items()]
+    return ", ".join([version, *(told or ["settings not told"])])
+
+
+def _cell_json(cell: MetricValue | None, background: Background) -> dict[str, Any] | None:
     if cell is None:
         return None
+    imported, trained_on = background
     return {
+        **({} if imported is None else {"imported": border.dump(imported)}),
+        **({} if trained_on is None else {"trained_on": trained_on}),
         "value": cell.value,
         "ci_low": cell.ci_low,
         "ci_high": cell.ci_high,
@@ -158,36 +260,54 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
     ``older``. Different options are variants that somebody chose, and columns of their own.
     """
     cells: dict[RowKey, dict[ColumnKey, MetricValue]] = {}
+    backgrounds: dict[RowKey, dict[ColumnKey, Background]] = {}
     newest: dict[ColumnKey, str] = {}
     protocols: dict[str, Mapping[str, strict_json.Json]] = {}
     rerankers: dict[str, str] = {}
     levels: dict[ColumnKey, set[float]] = {}
-    failed = []
+    ours: dict[_Measured, list[ColumnKey]] = {}
+    failed, published = [], []
+
+    def put(result: Result, column: ColumnKey) -> None:
+        row = RowKey.of(result)
+        cells.setdefault(row, {})[column] = result.scores[column.metric]
+        backgrounds.setdefault(row, {})[column] = Background(result.imported, result.trained_on)
+
     for result in results:
         if result.status == "error":
             failed.append(result)
             continue
         name = metric or result.main_score
-        if result.subset != subset or name is None or name not in result.scores:
+        if name is None or name not in result.scores:
             continue
-        column = ColumnKey(
-            result.task.name,
-            result.split,
-            result.subset,
-            name,
-            result.signature.metrics.get(name, 0),
-            result.signature.protocol_digest[:8],
-        )
-        cells.setdefault(RowKey.of(result), {})[column] = result.scores[name]
+        if result.imported is not None:
+            published.append((result, name))
+            continue
+        if result.subset != subset:
+            continue
+        column = _column(result, name)
+        put(result, column)
+        ours.setdefault(_Measured.of(result, name), []).append(column)
         newest[column] = max(newest.get(column, ""), result.timings.started_at if result.timings else "")
         protocols[column.protocol] = result.signature.protocol
         rerankers[column.protocol] = _reranker(result)
         if result.scores[name].ci_low is not None:
             levels.setdefault(column, set()).add(result.statistics.level)
-    columns = tuple(sorted(newest if older else _latest(newest, protocols)))
+    shown_of_ours = newest if older else _latest(newest, protocols)
+    only_published = set[ColumnKey]()
+    for result, name in published:
+        fitting = [column for column in ours.get(_Measured.of(result, name), ()) if column in shown_of_ours]
+        for column in dict.fromkeys(fitting):
+            put(result, column)
+        if not fitting and result.subset == subset:
+            column = _column(result, name)
+            put(result, column)
+            only_published.add(column)
+            protocols[column.protocol], rerankers[column.protocol] = result.signature.protocol, _reranker(result)
+    columns = tuple(sorted({*shown_of_ours, *only_published}))
     labels = unique_labels(cells)
     rows = [
-        Row(key, labels[key], shown, _mean(shown, columns))
+        Row(key, labels[key], shown, _mean(shown, columns), backgrounds[key])
         for key, of_row in cells.items()
         if (shown := {column: of_row[column] for column in columns if column in of_row})
     ]
@@ -199,9 +319,20 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
         _headings(columns, protocols, rerankers),
         tuple(rows),
         tuple(_sentence(result) for result in told),
-        hidden_columns=len(newest) - len(columns),
+        hidden_columns=len(newest) - len(shown_of_ours),
         hidden_failures=len(failed) - len(told),
         levels=tuple(sorted(set().union(*(levels.get(column, set()) for column in columns)))),
+    )
+
+
+def _column(result: Result, metric: str) -> ColumnKey:
+    return ColumnKey(
+        result.task.name,
+        result.split,
+        result.subset,
+        metric,
+        result.signature.metrics.get(metric, 0),
+        result.signature.protocol_digest[:8],
     )
 
 
@@ -262,6 +393,8 @@ def _option(name: str, value: strict_json.Json, reranker: str) -> str:
     """A part of a protocol for a heading; a reranker by its name, since its digest tells people nothing."""
     if name == "rerank" and isinstance(value, Mapping):
         return f"rerank={reranker} ({str(value.get('model'))[:8]}), depth {value.get('depth')}"
+    if name == "data_revision":
+        return f"{name}={str(value)[:8]}"
     return f"{name}={value}"
 
 
@@ -280,11 +413,13 @@ def _headings(
         alike = [other for other in same_task if (other.split, other.metric) == (key.split, key.metric)]
         own = protocols[key.protocol]
         others = [protocols[other.protocol] for other in alike if other.protocol != key.protocol]
-        differing = sorted({name for other in others for name in own if other.get(name) != own[name]} - {*STATE})
+        differing = sorted(
+            {name for other in others for name in own if other.get(name) != own[name]} - {*TOLD_ELSEWHERE}
+        )
         parts += [_option(name, own[name], rerankers[key.protocol]) for name in differing]
         if any(all(other.get(name) == own[name] for name in differing) for other in others):
             parts.append(f"#{key.protocol}")
-        if any(other.metric_version != key.metric_version for other in alike):
+        if key.metric_version and any(other.metric_version not in (0, key.metric_version) for other in alike):
             parts.append(f"v{key.metric_version}")
         headings[key] = " ".join(parts)
     return headings

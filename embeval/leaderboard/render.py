@@ -16,7 +16,7 @@ def markdown(board: Board) -> str:
         "|" + "|".join(["---", *["---:"] * (len(headings) + with_mean)]) + "|",
     ]
     for row in board.rows:
-        cells = [escape(cell_text(row.cells.get(key))) for key in board.columns]
+        cells = [escape(cell_text(row.cells.get(key), row.mark(key))) for key in board.columns]
         lines.append("| " + " | ".join([escape(row.label), *[number(row.mean)] * with_mean, *cells]) + " |")
     for remark in board.remarks():
         lines += ["", escape(remark)]
@@ -25,16 +25,19 @@ def markdown(board: Board) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cell_text(cell: MetricValue | None) -> str:
-    """``0.8203 [0.7976, 0.8405]``, ``≈[`` for a rough interval; ``—`` for a gap, the reason for an undefined value."""
+def cell_text(cell: MetricValue | None, mark: str = "") -> str:
+    """``0.8203 [0.7976, 0.8405]``, ``≈[`` for a rough interval; ``—`` for a gap, the reason for an undefined value.
+
+    ``mark`` is put after the value.
+    """
     if cell is None:
         return "—"
     if cell.value is None:
         return f"n/a ({cell.reason})"
     if cell.ci_low is None or cell.ci_high is None:
-        return number(cell.value)
-    mark = "≈" if cell.approximate else ""
-    return f"{number(cell.value)} {mark}[{number(cell.ci_low)}, {number(cell.ci_high)}]"
+        return f"{number(cell.value)}{mark}"
+    rough = "≈" if cell.approximate else ""
+    return f"{number(cell.value)}{mark} {rough}[{number(cell.ci_low)}, {number(cell.ci_high)}]"
 
 
 def number(value: float | None) -> str:

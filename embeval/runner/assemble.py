@@ -11,7 +11,7 @@ from embeval.core.ir import Run
 from embeval.core.protocols import Metric
 from embeval.core.provenance import Provenance
 from embeval.core.records import ItemRecords
-from embeval.core.result import Result, Timings
+from embeval.core.result import Result, Timings, TrainedOn
 from embeval.core.signature import Signature
 from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 from embeval.stats import scoring
@@ -50,6 +50,7 @@ class Evidence:
     warnings: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     labels: str | None = None
+    trained_on: TrainedOn | None = None
 
 
 def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings | None) -> list[Part]:
@@ -111,5 +112,6 @@ def _part(
         signature=signature(evidence.model, evidence.protocol, subset, evidence.metrics, evidence.prompts),
         provenance=evidence.provenance,
         timings=timings,
+        trained_on=evidence.trained_on,
     )
     return Part(result, records, None)

@@ -32,7 +32,7 @@ from embeval.core.protocols import (
     Timing,
 )
 from embeval.core.records import ItemRecords
-from embeval.core.result import Failure, MetricValue, Result, Timings
+from embeval.core.result import Failure, MetricValue, Result, Timings, TrainedOn
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading, locate
 from embeval.encoders.cache import VectorCache, open_cache
@@ -43,6 +43,8 @@ from embeval.metrics import get as get_metric
 from embeval.runner import assemble
 from embeval.store.results import ResultStore, Stored
 
+MTEB = "mteb"
+"""The task type whose tasks have names that models declare to be trained on."""
 Status = Literal["done", "skipped", "rescored", "timed", "failed"]
 
 
@@ -235,6 +237,7 @@ class _Worker:
             warnings=collected.warnings,
             prompts=collected.prompts,
             labels=_labels(task, payload),
+            trained_on=_trained_on(encoder.spec, task.spec),
         )
         parts = assemble.results(evidence, self._options.statistics, None)
         wall_s = time.perf_counter() - began - load_model_s
@@ -412,7 +415,19 @@ class _Worker:
             warnings=old.warnings,
             prompts=old.signature.prompts,
             labels=labels,
+            trained_on=old.trained_on,
         )
+
+
+def _trained_on(model: ModelSpec, task: TaskSpec) -> TrainedOn | None:
+    """What is declared of a model's training data, where anybody declares it: for tasks of mteb."""
+    if task.type != MTEB:
+        return None
+    from embeval.mteb_bridge import contamination
+
+    found = contamination.of(model, task.dataset.path)
+    # Of a reranker's training nobody was asked.
+    return "unknown" if task.options.get("rerank") and found == "not_declared" else found
 
 
 def _equal_scores(there: Mapping[str, MetricValue], expected: Mapping[str, MetricValue]) -> bool:

@@ -190,13 +190,13 @@ class ResultStore:
                 broken.append(str(error))
         tasks = [task] if isinstance(task, str) else task
         fits_task = name_filter([each.result.task.name for each in everything], tasks)
-        names = [name for each in everything for name in (each.result.model.label, each.result.model.name)]
+        names = [name for each in everything for name in (each.result.label, each.result.model.name)]
         fits_model = name_filter(names, [model] if model is not None else None)
         for stored in everything:
             result = stored.result
             if (
                 fits_task(result.task.name)
-                and (fits_model(result.model.label) or fits_model(result.model.name))
+                and (fits_model(result.label) or fits_model(result.model.name))
                 and subset in (None, result.subset)
                 and status in (None, result.status)
             ):

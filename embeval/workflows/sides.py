@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embeval.compare.evidence import Evidence, checked
+from embeval.compare.evidence import Evidence, checked, refuse_imported
 from embeval.core.ir import NOTHING, Run
 from embeval.core.paths import expanded
 from embeval.core.protocols import Task
@@ -48,6 +48,17 @@ class Side:
 
 
 def resolve(text: str, store: ResultStore, found: Sequence[Stored] | None = None) -> Side:
+    """The stored results that ``text`` stands for, as ``_resolved`` finds them.
+
+    Raises as that does, and ``EvidenceError`` where all are imported: these have no items.
+    """
+    side = _resolved(text, store, found)
+    if side.stored and all(each.result.imported is not None for each in side.stored):
+        refuse_imported(side.stored[0].result, side.label, "TASK")
+    return side
+
+
+def _resolved(text: str, store: ResultStore, found: Sequence[Stored] | None) -> Side:
     """The stored results that ``text`` stands for.
 
     ``text`` is the path of a result, a folder with results of one model, an id of ``results list``, ``tag:NAME``, or
@@ -155,8 +166,9 @@ def _called(text: str, models: dict[str, list[Stored]], *, exact: bool) -> Side 
         if exact
         else [lambda label: any(word in name.casefold() for name in names(label))]
     )
+    run_here = [label for label in models if models[label][0].result.imported is None]
     for fits in tests:
-        labels = [label for label in models if fits(label)]
+        labels = [label for label in run_here if fits(label)] or [label for label in models if fits(label)]
         if len(labels) > 1 and exact and (spec := _as_spec(text, models)) is not None:
             return spec  # ``minilm`` is minilm itself, although minilm (int8) has the same name
         if len(labels) > 1:
@@ -179,7 +191,11 @@ def _as_spec(text: str, models: dict[str, list[Stored]]) -> Side | None:
         wanted = (replace(spec, name=DEMO_LABEL) if spec.name == DEMO_NAME else spec).label
     except EmbevalError:
         return None
-    labels = [label for label in models if models[label][0].result.model.label == wanted]
+    labels = [
+        label
+        for label, (first, *_) in models.items()
+        if first.result.model.label == wanted and first.result.imported is None
+    ]
     if len(labels) > 1:
         raise UsageError(
             f"{text!r} fits {plural(len(labels), 'model')}: {_listed(labels)}.\nGive the whole label of one."

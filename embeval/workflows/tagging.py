@@ -35,7 +35,7 @@ def chosen(
     broken: list[str] = []
     everything = list(store.find(model=model, task=task, status="ok", broken=broken))
     if model is not None:  # a variant has the name of the model that it is one of, and another label
-        everything = [each for each in everything if each.result.model.label == model] or everything
+        everything = [each for each in everything if each.result.label == model] or everything
     named = everything if not which else [each for word in which for each in _fitting(store, everything, word)]
     if not named:
         raise StoreError(broken[0] if broken else "No stored result fits. 'embeval results list' shows what there is.")

@@ -19,6 +19,7 @@ from embeval.core.result import (
     SCHEMA_VERSION,
     Failure,
     FileRef,
+    Imported,
     MetricValue,
     Result,
     Timings,
@@ -177,10 +178,21 @@ def test_any_result_survives_json(result: Result) -> None:
 def test_every_field_is_written() -> None:
     """A reader in another language finds each field, null where there is nothing."""
     written = border.dump(evaluated())
-    assert set(written) == {field.name for field in dataclasses.fields(Result)}
+    assert set(written) == {field.name for field in dataclasses.fields(Result)} - {"imported", "trained_on"}
     assert written["schema_version"] == SCHEMA_VERSION == 1
     assert written["error"] is None
     assert set(written["scores"]["cosine_spearman"]) == {field.name for field in dataclasses.fields(MetricValue)}
+
+
+def test_fields_that_came_later_leave_older_results_as_they_are() -> None:
+    """Null, they aren't written, so the hash of a result that is stored without them stays; set, they come back."""
+    plain = evaluated()
+    assert plain.trained_on is None
+    assert "trained_on" not in border.dump(plain)
+    origin = Imported(source="a.json", mteb_version=None, dataset_revision="r", settings={"max_tokens": 256})
+    later = dataclasses.replace(plain, imported=origin, trained_on="unknown")
+    assert through_json(later) == later
+    assert border.dump(later)["imported"]["settings"] == {"max_tokens": 256}
 
 
 def test_equal_runs_differ_in_timings_only() -> None:

@@ -24,7 +24,7 @@ def test_the_demo_model_is_called_as_run_calls_it(
 
     def stored(truncate_dim: int | None) -> Stored:
         model = ModelSpec(name=DEMO_LABEL, truncate_dim=truncate_dim)
-        return cast(Stored, SimpleNamespace(id="none", result=SimpleNamespace(model=model)))
+        return cast(Stored, SimpleNamespace(id="none", result=SimpleNamespace(model=model, imported=None)))
 
     of_label = {each.result.model.label: [each] for each in map(stored, (None, 64, 128))}
     monkeypatch.setattr(sides, "_by_model", lambda _found: of_label)
