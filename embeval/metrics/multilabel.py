@@ -68,7 +68,7 @@ class MultilabelF1:
         names = list(dict.fromkeys(name for metric in metrics for name in metric.columns if name != GOLD))
         places = [[names.index(name) for name in metric.columns if name != GOLD] for metric in metrics]
         largest = max(float(columns[name].max(initial=0.0)) for name in (GOLD, *names))
-        n_labels = int(largest).bit_length()
+        n_labels = max(1, int(largest).bit_length())
         gold = from_bits(columns[GOLD], n_labels)
         predicted = [from_bits(columns[name], n_labels) for name in names]
         # Whole numbers far below 2^24, which float32 holds exactly.

@@ -11,7 +11,7 @@ from pathlib import Path
 from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, TaskSpec
 from embeval.encoders import loading
 from tests.support import endpoint
-from tests.support.data import write_beir, write_pairs
+from tests.support.data import write_beir, write_jsonl, write_pairs
 from tests.support.exports import copy_of, exported_cross_encoder
 from tests.support.models import (
     save_tiny_checkpoint,
@@ -128,5 +128,32 @@ def retrieval_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="retrieval", dataset=DatasetRef(path="beir"))
 
 
-TASKS: dict[str, Callable[[Path], TaskSpec]] = {"retrieval": retrieval_task, "sts": sts_task}
+def classification_task(folder: Path) -> TaskSpec:
+    """Twelve texts of two labels to learn from, and six to tell."""
+    words = ["backup of a file", "restore the backup", "backup server", "user token", "a new token", "token of the day"]
+    for split, endings in (("train", ["", " at night"]), ("test", [" again"])):
+        rows = [
+            {"text": text + ending, "label": "backup" if "backup" in text else "token"}
+            for text in words
+            for ending in endings
+        ]
+        write_jsonl(folder / "texts" / f"{split}.jsonl", rows)
+    return TaskSpec(name="example", type="classification", dataset=DatasetRef(path="texts"))
+
+
+def mteb_task(folder: Path) -> TaskSpec:
+    """A task of mteb whose data lies in a mirror: the pairs of ``sts_task``."""
+    words = ["red backup", "blue backup", "old token", "new token of the day", "a file", "the folder"]
+    pairs = [(left, words[-1 - place], place / 2) for place, left in enumerate(words)]
+    write_pairs(folder / "mirror" / "STS12" / "test.jsonl", pairs)
+    options = {"mirror": "mirror"}
+    return TaskSpec(name="mteb:STS12", type="mteb", dataset=DatasetRef(path="STS12"), options=options)
+
+
+TASKS: dict[str, Callable[[Path], TaskSpec]] = {
+    "classification": classification_task,
+    "mteb": mteb_task,
+    "retrieval": retrieval_task,
+    "sts": sts_task,
+}
 """Task type -> a small task with its data in a folder."""

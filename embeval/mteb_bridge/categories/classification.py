@@ -31,8 +31,8 @@ class _Classification:
         kinds = [kind for kind in KINDS if kind not in BINARY or all(len(each) == 2 for each in labels)]
         main = setting.task.metadata.main_score
         if setting.task.is_cross_validation:
-            n_folds = setting.task.n_splits
-            return tuple(dict.fromkeys([over_folds(kind, n_folds) for kind in (main, ACCURACY, *kinds)] + [ACCURACY]))
+            folded = [over_folds(kind, setting.task.n_splits) for kind in (main, ACCURACY, *kinds)]
+            return tuple(dict.fromkeys([folded[0], ACCURACY, *folded]))
         names = {kind: _fits.name(kind, setting.task.n_experiments) for kind in kinds}
         return tuple(dict.fromkeys([names.get(main, ACCURACY), ACCURACY, *names.values()]))
 
