@@ -160,6 +160,18 @@ def test_labels_of_few_training_rows_and_known_texts_are_told() -> None:
     )  # fmt: skip
 
 
+def test_labels_have_the_names_of_the_data_set() -> None:
+    """Where the column is one of ``ClassLabel``, a slice is called as people call it."""
+    import datasets
+
+    loaded = own("AbsTaskClassification", "accuracy", {name: labelled(40, 1, [0, 1]) for name in ("train", "test")})
+    names = datasets.ClassLabel(names=["ham", "spam"])
+    loaded.setting.task.dataset = loaded.setting.task.dataset.cast_column("label", names)
+    _, gathered, _ = run(loaded)
+    codes = gathered.records.columns["gold"]
+    assert gathered.records.slices["label"] == tuple(["ham", "spam"][int(code)] for code in codes)
+
+
 def multi(n: int, seed: int, labels: list[Any]) -> dict[str, list[Any]]:
     """Texts with up to as many labels as there are."""
     rows = sentences(n, seed)
