@@ -21,12 +21,11 @@ import numpy.typing as npt
 from embeval.core.protocols import Resampler, Swapper, Undefined
 from embeval.core.records import Column
 from embeval.core.specs import SimilarityName
+from embeval.metrics._sums import Whole, cumulated
 
 Kind = Literal["spearman", "pearson"]
 Rows = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
-Whole = npt.NDArray[np.float32]
-"""Whole numbers small enough to be exact in float32."""
 
 EXACT = 1 << 24
 """Up to here float32 holds every whole number."""
@@ -142,7 +141,7 @@ class _Sorted:
             drawn = np.add.reduceat(drawn, self.starts, axis=0)
         # The mid-rank of a group is what was drawn below it plus (its own draws + 1) / 2; n + 1 is the mean of
         # twice that.
-        ranks = _cumulated(drawn)
+        ranks = cumulated(drawn)
         ranks *= 2.0
         ranks -= drawn
         ranks -= totals.astype(np.float32)
@@ -151,23 +150,6 @@ class _Sorted:
         if tied.max() >= EXACT:
             tied = np.einsum("ij,ij,ij->j", drawn, drawn, drawn, dtype=np.float64)
         return np.take(ranks, self.group, axis=0), (totals**3 - tied) / 3.0
-
-
-STRIDE = 12
-"""Rows that are added up apart: in a sum over rows numpy starts anew for each, and takes twice as long."""
-
-
-def _cumulated(drawn: Whole) -> Whole:
-    """float32 [n, R]: sums over the rows up to each, as ``numpy.cumsum`` along the first axis."""
-    n, width = drawn.shape
-    n_runs = -(-n // STRIDE)
-    runs = np.zeros((n_runs * STRIDE, width), dtype=np.float32)
-    runs[:n] = drawn
-    runs = runs.reshape(n_runs, STRIDE, width)
-    for place in range(1, STRIDE):
-        runs[:, place] += runs[:, place - 1]
-    runs[1:] += np.cumsum(runs[:-1, -1], axis=0)[:, None]
-    return np.asarray(runs.reshape(-1, width)[:n])
 
 
 def _spearman(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> Callable[[Counts], Rows]:

@@ -150,10 +150,60 @@ def mteb_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="mteb:STS12", type="mteb", dataset=DatasetRef(path="STS12"), options=options)
 
 
+def clustering_task(folder: Path) -> TaskSpec:
+    """Eight texts with two labels."""
+    texts = [
+        "red backup",
+        "blue backup",
+        "backup of the day",
+        "no backup",
+        "old token",
+        "new token",
+        "token",
+        "a token",
+    ]
+    rows = [{"text": text, "label": "backup" if "backup" in text else "token"} for text in texts]
+    write_jsonl(folder / "corpus.jsonl", rows)
+    return TaskSpec(name="example", type="clustering", dataset=DatasetRef(path="corpus.jsonl"))
+
+
+def pair_classification_task(folder: Path) -> TaskSpec:
+    """Eight pairs, half of which belong together."""
+    words = ["red backup", "blue backup", "old token", "new token of the day", "a file", "the folder", "user", "night"]
+    rows = [
+        {"sentence1": text, "sentence2": words[place - 1] if place % 2 else f"{text} again", "label": 1 - place % 2}
+        for place, text in enumerate(words)
+    ]
+    write_jsonl(folder / "pairs.jsonl", rows)
+    return TaskSpec(name="example", type="pair_classification", dataset=DatasetRef(path="pairs.jsonl"))
+
+
+def bitext_task(folder: Path) -> TaskSpec:
+    """Four sentences with what is to be found."""
+    words = ["red backup", "blue backup of the server", "old token", "new token of the day"]
+    write_jsonl(folder / "pairs.jsonl", [{"sentence1": text, "sentence2": text.split(" ")[-1]} for text in words])
+    return TaskSpec(name="example", type="bitext", dataset=DatasetRef(path="pairs.jsonl"))
+
+
+def summarization_task(folder: Path) -> TaskSpec:
+    """Three texts with one summary by a person and three by machines."""
+    machines = ["backup of a file", "token of the old server backup", "night"]
+    rows = [
+        {"human_summaries": [human], "machine_summaries": machines, "relevance": grades}
+        for human, grades in (("backup of files", [3, 2, 1]), ("old token", [1, 4, 2]), ("late night file", [2, 1, 5]))
+    ]
+    write_jsonl(folder / "pairs.jsonl", rows)
+    return TaskSpec(name="example", type="summarization", dataset=DatasetRef(path="pairs.jsonl"))
+
+
 TASKS: dict[str, Callable[[Path], TaskSpec]] = {
+    "bitext": bitext_task,
     "classification": classification_task,
+    "clustering": clustering_task,
     "mteb": mteb_task,
+    "pair_classification": pair_classification_task,
     "retrieval": retrieval_task,
     "sts": sts_task,
+    "summarization": summarization_task,
 }
 """Task type -> a small task with its data in a folder."""

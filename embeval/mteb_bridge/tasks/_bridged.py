@@ -74,4 +74,5 @@ class BridgedTask:
             prompts=model.prompts,
             phases={"encode": model.seconds, "score": evaluated - began - model.seconds},
             work=model.work,
+            also=gathered.also,
         )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
+from embeval.core import strict_json
 from embeval.mteb_bridge import categories, door
 from embeval.mteb_bridge.categories import Setting
 from embeval.mteb_bridge.loading import LOCAL, Loaded
@@ -69,3 +71,9 @@ def loaded(
         slices={slice_name: {WHOLE: tuple(labels)} for slice_name, labels in (slices or {}).items()},
     )
     return Loaded(setting, categories.of(task))
+
+
+def rows_hash(setting: Setting) -> str:
+    """sha256 of the ids and labels of one's own rows: records of other ones are no records of these rows."""
+    slices = {name: list(labels[WHOLE]) for name, labels in sorted(setting.slices.items())}
+    return sha256(strict_json.canonical({"ids": list(setting.ids[WHOLE]), "slices": slices}).encode()).hexdigest()

@@ -143,6 +143,7 @@ class ClassificationTask(BridgedTask):
         options = self.options
         protocol: dict[str, strict_json.Json] = {
             **super().protocol(payload),
+            "rows": _own.rows_hash(payload.setting),
             "samples_per_label": options.samples_per_label,
             "classifier": options.classifier,
         }

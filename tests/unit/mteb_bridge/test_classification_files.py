@@ -286,3 +286,13 @@ def test_protocol_has_each_option_that_changes_a_number(tmp_path: Path) -> None:
     written_out = bind(tmp_path, experiments=10)
     assert json.dumps(written_out.protocol(written_out.load()), sort_keys=True) == protocols[0]
     assert str(tmp_path) not in "".join(protocols)
+
+
+def test_protocol_has_the_ids(tmp_path: Path) -> None:
+    """Records of texts with other ids are no records of these."""
+    _, test = written(tmp_path)
+    task = bind(tmp_path)
+    before = task.load(), task.protocol(task.load())
+    write_jsonl(tmp_path / "data" / "test.jsonl", [{**row, "id": f"t{place}"} for place, row in enumerate(test)])
+    assert task.load().data_hash == before[0].data_hash
+    assert task.protocol(task.load()) != before[1]
