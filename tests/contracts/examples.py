@@ -139,6 +139,28 @@ def retrieval_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="retrieval", dataset=DatasetRef(path="beir"))
 
 
+def classification_task(folder: Path) -> TaskSpec:
+    """Twelve texts of two labels to learn from, and six to tell."""
+    words = ["backup of a file", "restore the backup", "backup server", "user token", "a new token", "token of the day"]
+    for split, endings in (("train", ["", " at night"]), ("test", [" again"])):
+        rows = [
+            {"text": text + ending, "label": "backup" if "backup" in text else "token"}
+            for text in words
+            for ending in endings
+        ]
+        write_jsonl(folder / "texts" / f"{split}.jsonl", rows)
+    return TaskSpec(name="example", type="classification", dataset=DatasetRef(path="texts"))
+
+
+def mteb_task(folder: Path) -> TaskSpec:
+    """A task of mteb whose data lies in a mirror: the pairs of ``sts_task``."""
+    words = ["red backup", "blue backup", "old token", "new token of the day", "a file", "the folder"]
+    pairs = [(left, words[-1 - place], place / 2) for place, left in enumerate(words)]
+    write_pairs(folder / "mirror" / "STS12" / "test.jsonl", pairs)
+    options = {"mirror": "mirror"}
+    return TaskSpec(name="mteb:STS12", type="mteb", dataset=DatasetRef(path="STS12"), options=options)
+
+
 def clustering_task(folder: Path) -> TaskSpec:
     """Eight texts with two labels."""
     texts = [
@@ -187,7 +209,9 @@ def summarization_task(folder: Path) -> TaskSpec:
 
 TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "bitext": bitext_task,
+    "classification": classification_task,
     "clustering": clustering_task,
+    "mteb": mteb_task,
     "pair_classification": pair_classification_task,
     "reranking": reranking_task,
     "retrieval": retrieval_task,

@@ -15,9 +15,15 @@ N = 40
 
 
 def columns_of(name: str) -> dict[str, np.ndarray]:
-    """Random values in [0, 1], rounded so that some tie."""
+    """Random values in [0, 1], rounded so that some tie; whole numbers where they are bits, folds or one of two."""
     rng = np.random.default_rng(len(name))
-    return {column: np.round(rng.uniform(0, 1, N), 1) for column in metrics.get(name).columns}
+    columns = {column: np.round(rng.uniform(0, 1, N), 1) for column in metrics.get(name).columns}
+    for column, values in columns.items():
+        if "bits" in column or column == "fold":
+            columns[column] = np.round(4 * values)
+        elif name.startswith("ap") and column == "gold":
+            columns[column] = np.round(values)
+    return columns
 
 
 def test_names_are_unique_and_lead_back() -> None:
