@@ -53,10 +53,9 @@ def expand(
 ) -> tuple[Evaluation, ...]:
     """What a task, a benchmark, or a pattern such as ``STS*`` comes to, each task of it once.
 
-    An aggregate such as CQADupstackRetrieval comes to its tasks. What fits all ``filters`` is kept, ``splits`` replaces those that
-    mteb evaluates,
-    ``subsets`` keeps these only. Raises ``UnknownNameError`` for a name, type, language, domain, split or sub-set that
-    there is not, and ``ConfigError`` where nothing is left.
+    An aggregate such as CQADupstackRetrieval comes to its tasks. What fits all ``filters`` is kept; ``splits``
+    replaces those that mteb evaluates, and ``subsets`` keeps these only. Raises ``UnknownNameError`` for a name, type,
+    language, domain, split or sub-set that there is not, and ``ConfigError`` where nothing is left.
     """
     tasks = named(name)
     for each in filters:
