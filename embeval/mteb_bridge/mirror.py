@@ -11,6 +11,7 @@ first. Tasks that share a data set and a revision share its folder.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from embeval.core import border, strict_json
 from embeval.core.border import BORDER
+from embeval.encoders.locate import HashMemory
 from embeval.errors import DataError
 from embeval.mteb_bridge import door
 from embeval.store import atomic
@@ -85,11 +87,16 @@ class Place:
     """What it holds; None where it was laid out by hand."""
 
     @property
+    def is_published(self) -> bool:
+        """Whether it is what the hub has, file by file."""
+        return self.manifest is not None and self.manifest.source == "hub"
+
+    @property
     def origin(self) -> str:
         """Where it came from, in a few words without a path of this machine."""
         if self.manifest is None:
             return "mirror, laid out by hand"
-        if self.manifest.source == "hub":
+        if self.is_published:
             return f"mirror of {self.manifest.path} at {self.manifest.commit}"
         return f"mirror, imported on {self.manifest.stored_at[:10]}"
 
@@ -107,6 +114,75 @@ def find(mirror: Path, task_name: str) -> Place | None:
     pulled = sources()[task_name].folder(mirror)
     manifest = read_manifest(pulled)
     return None if manifest is None else Place(pulled, manifest)
+
+
+def located(mirror: Path, task_name: str) -> Place:
+    """Where a mirror holds the data of a task, every file as it was stored.
+
+    Raises ``DataError`` that says how to get what is missing or was changed.
+    """
+    if not mirror.is_dir():
+        raise DataError(f"The mirror {mirror}: {'not a folder' if mirror.exists() else 'no such folder'}.")
+    place = find(mirror, task_name)
+    if place is None:
+        raise DataError(missing(mirror, task_name))
+    refuse_changed(place)
+    return place
+
+
+def missing(mirror: Path, task_name: str) -> str:
+    """What to tell of a task whose data a mirror lacks."""
+    source = sources()[task_name]
+    wanted = f"{source.path} at revision {source.revision}"
+    others = [path.name for path in stored(mirror, source.path) if path.name != source.revision]
+    instead = f" It has {source.path} at {', '.join(others)}." if others else ""
+    return (
+        f"mteb:{task_name}: the mirror {mirror} lacks its data, {wanted}.{instead}\n"
+        f"Where the hub can be reached: embeval data pull {task_name} --to {mirror}\n"
+        f"With files of your own: embeval data import --as-mteb {task_name} FILE… --to {mirror}"
+    )
+
+
+def stored(mirror: Path, path: str) -> list[Path]:
+    """The folders of a data set of the hub that a mirror holds, one for each revision."""
+    return sorted(file.parent for file in (mirror / path).glob(f"*/{MANIFEST}"))
+
+
+def refuse_changed(place: Place, *, verify: bool = False) -> None:
+    """Raises ``DataError`` where a file isn't what the manifest says. Hashes are remembered unless ``verify``."""
+    if place.manifest is None:
+        return
+    actual = hashes(place.folder, verify=verify)
+    for name, file in place.manifest.files.items():
+        if actual.pop(name, None) != file.sha256:
+            what = "was changed since it was stored" if (place.folder / name).is_file() else "is missing"
+            raise DataError(f"{place.folder / name} {what}.\n{_again(place)}")
+    if actual:
+        raise DataError(f"{place.folder / min(actual)} was added since the data set was stored.\n{_again(place)}")
+
+
+def _again(place: Place) -> str:
+    return f"Remove the folder {place.folder} and store the data set again."
+
+
+def hashes(folder: Path, *, verify: bool = False) -> dict[str, str]:
+    """Path below the folder -> sha256 of every file that isn't hidden. Hashes are remembered unless ``verify``."""
+    with HashMemory() as memory:
+        return {name: memory.sha256(folder / name, verify=verify) for name in files_of(folder)}
+
+
+def files_of(folder: Path) -> list[str]:
+    """Paths below a folder of its files that aren't hidden, also behind links, sorted."""
+    found, seen = [], set()
+    for parent, folders, files in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(parent))
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and os.path.realpath(Path(parent, name)) not in seen  # a link that leads back
+        ]
+        found += [Path(parent, name).relative_to(folder).as_posix() for name in files if not name.startswith(".")]
+    return sorted(found)
 
 
 def _holds_files(folder: Path) -> bool:
