@@ -78,8 +78,12 @@ def compare(
         bool, typer.Option("--all-metrics", envvar="EMBEVAL_ALL_METRICS", help="Every metric that both have.")
     ] = False,
     subset: Annotated[
-        str, typer.Option(envvar="EMBEVAL_SUBSET", help="all, mean, wmean or one of the data's own.")
-    ] = "all",
+        str | None,
+        typer.Option(
+            envvar="EMBEVAL_SUBSET",
+            help="all, mean, wmean or one of the data's own.  (default: all; mean for mteb's tasks with sub-sets)",
+        ),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(envvar="EMBEVAL_BY", help="Compares by label of this slice, or of all.")
     ] = None,
