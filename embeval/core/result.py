@@ -148,6 +148,11 @@ class Result:
             raise ValueError(f"schema_version must be {SCHEMA_VERSION}, not {self.schema_version}")
 
     @property
+    def stands(self) -> bool:
+        """Whether this result stands for its task in tables, comparisons and gates, as a failed run always does."""
+        return self.status == "error" or self.subset == self.signature.stands
+
+    @property
     def main_value(self) -> MetricValue | None:
         """The value of ``main_score``; None for a failed run."""
         return None if self.main_score is None else self.scores.get(self.main_score)

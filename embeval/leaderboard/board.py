@@ -151,8 +151,8 @@ def _cell_json(cell: MetricValue | None) -> dict[str, Any] | None:
     }
 
 
-def build(results: Iterable[Result], *, metric: str | None = None, subset: str = "all", older: bool = False) -> Board:
-    """The table of the results of one sub-set; ``metric`` instead of each task's main score.
+def build(results: Iterable[Result], *, metric: str | None = None, older: bool = False) -> Board:
+    """The table of the results that stand for their tasks; ``metric`` instead of each task's main score.
 
     Where a task was evaluated under several states of its data, only the state of the newest result is shown, unless
     ``older``. Different options are variants that somebody chose, and columns of their own.
@@ -168,7 +168,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
             failed.append(result)
             continue
         name = metric or result.main_score
-        if result.subset != subset or name is None or name not in result.scores:
+        if not result.stands or name is None or name not in result.scores:
             continue
         column = ColumnKey(
             result.task.name,

@@ -20,7 +20,17 @@ import numpy as np
 from embeval.core import packages, provenance, strict_json
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
-from embeval.core.protocols import QUERIES_TIMED, Equippable, Hybrid, Metric, Remeasurable, System, Task, Timing
+from embeval.core.protocols import (
+    QUERIES_TIMED,
+    Checkable,
+    Equippable,
+    Hybrid,
+    Metric,
+    Remeasurable,
+    System,
+    Task,
+    Timing,
+)
 from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
@@ -69,7 +79,8 @@ class Outcome:
     @property
     def result(self) -> Result | None:
         """The result that stands for the task."""
-        return self.stored[-1].result if self.stored else None
+        standing = [each.result for each in self.stored if each.result.stands]
+        return standing[-1] if standing else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +155,10 @@ def told(error: Exception) -> Exception:
 
 def _loads(task: Task[Any]) -> bool:
     try:
-        task.load()
+        if isinstance(task, Checkable):
+            task.check()
+        else:
+            task.load()
     except EmbevalError:
         return False
     return True

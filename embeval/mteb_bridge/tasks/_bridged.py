@@ -10,6 +10,7 @@ from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, Metric, System, TaskRef, require_encoder
+from embeval.core.signature import STANDS
 from embeval.core.specs import TaskSpec
 from embeval.mteb_bridge import evaluation
 from embeval.mteb_bridge.loading import Loaded
@@ -18,8 +19,6 @@ from embeval.tasks import _counts
 
 VERSION = 1
 """Raised when the same data and vectors give another number."""
-STANDS = "stands"
-"""Key of the protocol that names the sub-set which stands for the task where it isn't all items pooled."""
 
 
 @dataclass(frozen=True)
