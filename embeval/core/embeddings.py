@@ -108,6 +108,10 @@ class Alike:
         """More texts."""
         self._seen.update((embeddings.truncated or {}).values())
 
+    def join(self, other: Alike) -> None:
+        """The texts of another one."""
+        self._seen.update(other._seen)
+
     @property
     def n(self) -> int:
         """Texts that share what is left of them with another one."""

@@ -291,6 +291,13 @@ class Collected:
     """Wall seconds of each phase."""
     work: Work = field(default_factory=Work)
     """What went through the model; what came from the cache did not."""
+    also: tuple[str, ...] = ()
+    """Names of metrics that these records hold besides those that the task names: see ``PARITY_PREFIX``."""
+
+
+PARITY_PREFIX = "mteb_"
+"""Begins the name of a metric that is computed as mteb computes it where we think that it is wrong. A result has it
+where it is asked for, and besides the others where it differs from ours, which only the model can tell."""
 
 
 @runtime_checkable

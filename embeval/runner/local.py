@@ -21,6 +21,7 @@ from embeval.core import packages, provenance, strict_json
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import (
+    PARITY_PREFIX,
     QUERIES_TIMED,
     Checkable,
     Equippable,
@@ -223,6 +224,7 @@ class _Worker:
         late_s = _late_load_s(encoder) - late_before
         load_model_s += late_s
         info = encoder.info
+        metrics = (*metrics, *(get_metric(name) for name in collected.also if name not in _names(metrics)))
         origin = provenance.collect(
             device=info.device, num_threads=info.num_threads, batch_tokens=info.batch_tokens, extra=info.extra
         )
@@ -314,10 +316,10 @@ class _Worker:
         labels = _labels(task, payload)
         for stored in together:
             found = stored.result
-            timed = {metric.name for metric in _timed(found, metrics)}
+            kept = _names(_kept(found, metrics))
             if (
                 found.statistics != self._options.statistics
-                or {name: n for name, n in found.signature.metrics.items() if name not in timed} != versions
+                or {name: n for name, n in found.signature.metrics.items() if name not in kept} != versions
                 or (found.counts.get(QUERIES_TIMED) or 0) < _n_timed(task, payload)
                 or found.main_score != metrics[0].name
                 or found.labels != labels
@@ -325,8 +327,8 @@ class _Worker:
             ):
                 return False
         whole = together[-1]
-        kept = [*metrics, *_timed(whole.result, metrics)]
-        evidence = self._evidence(whole.result, task, kept, self._store.records(whole), run=None)
+        held = [*metrics, *_kept(whole.result, metrics)]
+        evidence = self._evidence(whole.result, task, held, self._store.records(whole), run=None)
         expected = {
             part.result.subset: part.result for part in assemble.results(evidence, StatisticsOptions(resamples=0), None)
         }
@@ -374,7 +376,7 @@ class _Worker:
     ) -> list[assemble.Part] | None:
         """The results from stored items, or from the stored ranking; None where only the model can give them."""
         old = stored.result
-        timed = _timed(old, metrics)
+        kept = _kept(old, metrics)
         run = self._store.run(stored) if old.run is not None else None
         if run is not None and isinstance(task, Remeasurable):
             # From the ranking even where the metrics are known: counts and notes hang on the main score too.
@@ -382,12 +384,12 @@ class _Worker:
             if collected is None:
                 return None
             records = collected.records
-            if timed:
-                records = _with_columns_of(timed, records, self._store.records(stored))
-            evidence = self._evidence(old, task, [*metrics, *timed], records, run=run, labels=_labels(task, payload))
+            if kept:
+                records = _with_columns_of(kept, records, self._store.records(stored))
+            evidence = self._evidence(old, task, [*metrics, *kept], records, run=run, labels=_labels(task, payload))
             evidence = replace(evidence, counts=collected.counts, warnings=collected.warnings)
         elif all(old.signature.metrics.get(metric.name) == metric.version for metric in metrics):
-            evidence = self._evidence(old, task, [*metrics, *timed], self._store.records(stored), run=run)
+            evidence = self._evidence(old, task, [*metrics, *kept], self._store.records(stored), run=run)
         else:
             return None
         return assemble.results(evidence, self._options.statistics, old.timings)
@@ -428,25 +430,34 @@ def _equal_scores(there: Mapping[str, MetricValue], expected: Mapping[str, Metri
     return there.keys() == expected.keys() and all(same(there[name], expected[name]) for name in expected)
 
 
-def _timed(stored: Result, wanted: Sequence[Metric]) -> list[Metric]:
-    """Metrics of a stored result that were measured on some items only and are not wanted now: never to be lost."""
-    others = stored.signature.metrics.keys() - {metric.name for metric in wanted}
+def _kept(stored: Result, wanted: Sequence[Metric]) -> list[Metric]:
+    """Metrics of a stored result that are not wanted now, and never to be lost.
+
+    They were measured on some items only, or are another tool's and differ from ours, as a model alone can tell.
+    """
+    others = stored.signature.metrics.keys() - _names(wanted)
     found = []
     for name in sorted(others):
         with contextlib.suppress(UnknownNameError):  # of a plug-in that has gone
             found.append(get_metric(name))
-    return [metric for metric in found if getattr(metric, "of_some_items", False)]
+    return [
+        metric for metric in found if getattr(metric, "of_some_items", False) or metric.name.startswith(PARITY_PREFIX)
+    ]
+
+
+def _names(metrics: Sequence[Metric]) -> set[str]:
+    return {metric.name for metric in metrics}
 
 
 def _n_timed(task: Task[Any], payload: Any) -> int:
     return task.n_timed(payload) if isinstance(task, Timing) else 0
 
 
-def _with_columns_of(timed: Sequence[Metric], records: ItemRecords, old: ItemRecords) -> ItemRecords:
-    """The records with what was timed before."""
+def _with_columns_of(kept: Sequence[Metric], records: ItemRecords, old: ItemRecords) -> ItemRecords:
+    """The records with the columns that these metrics of an older result read."""
     place = {item: row for row, item in enumerate(old.ids)}
     columns = dict(records.columns)
-    for name in {name for metric in timed for name in metric.columns}:
+    for name in {name for metric in kept for name in metric.columns}:
         values = old.columns[name]
         columns[name] = np.array([values[place[item]] if item in place else np.nan for item in records.ids])
     return replace(records, columns=columns)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from embeval.core.ir import Run
+from embeval.core.protocols import PARITY_PREFIX
 from embeval.core.records import ItemRecords
+
+__all__ = ["PARITY_PREFIX", "Category", "Gathered", "Outcome", "Parity", "Setting", "texts"]
 
 Parity = Literal["embeval", "mteb"]
 """Whose value stands for a task where ours and mteb's differ."""
-PARITY_PREFIX = "mteb_"
-"""Begins the name of a metric that is computed as mteb computes it where we think that it is wrong."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Gathered:
     """Items by what became of them."""
     warnings: tuple[str, ...] = ()
     """What a reader of the numbers should know."""
+    also: tuple[str, ...] = ()
+    """Names of further metrics that the records hold: those of mteb (``PARITY_PREFIX``) that differ from ours here."""
 
 
 class Category(Protocol):

@@ -13,12 +13,16 @@ from embeval.core.protocols import Collected, Metric, System, TaskRef, require_e
 from embeval.core.signature import STANDS
 from embeval.core.specs import TaskSpec
 from embeval.mteb_bridge import evaluation
+from embeval.mteb_bridge.categories import Setting
 from embeval.mteb_bridge.loading import Loaded
 from embeval.mteb_bridge.model import BridgedEncoder
+from embeval.mteb_bridge.search import BridgedSearch
 from embeval.tasks import _counts
 
 VERSION = 1
 """Raised when the same data and vectors give another number."""
+SEARCHED = "AbsTaskRetrieval"
+"""mteb's class of tasks in which systems rank documents, so that those without vectors fit too."""
 
 
 @dataclass(frozen=True)
@@ -54,23 +58,40 @@ class BridgedTask:
         """One row per item of the category."""
         began = time.perf_counter()
         setting = payload.instance()
-        encoder = require_encoder(system, self.spec)
         metadata = setting.task.metadata
-        model = BridgedEncoder(encoder, TaskRef(name=metadata.name, type=metadata.type), progress)
+        reference = TaskRef(name=metadata.name, type=metadata.type)
+        model: BridgedEncoder | BridgedSearch
+        if payload.category.task_class == SEARCHED:
+            model = self._search(setting, system, reference, progress)
+        else:
+            model = BridgedEncoder(require_encoder(system, self.spec), reference, progress)
         outcomes = evaluation.run(setting, payload.category, model)
         evaluated = time.perf_counter()
         gathered = payload.category.gather(setting, outcomes, model)
+        counts, warnings = model.summary() if isinstance(model, BridgedSearch) else _of_texts(model)
+        phases = {"encode": model.seconds, **(model.phases if isinstance(model, BridgedSearch) else {})}
         return Collected(
             records=gathered.records,
             run=gathered.run,
-            counts={**gathered.counts, **_counts.texts("texts", model.counts), **_counts.sizes([encoder])},
-            warnings=(
-                *gathered.warnings,
-                *_counts.warnings(
-                    [("texts", model.counts, model.alike)], encoder=encoder, prompts_used=list(model.prompts.values())
-                ),
-            ),
+            counts={**gathered.counts, **counts},
+            warnings=(*gathered.warnings, *warnings),
             prompts=model.prompts,
-            phases={"encode": model.seconds, "score": evaluated - began - model.seconds},
+            phases={**phases, "score": max(evaluated - began - sum(phases.values()), 0.0)},
             work=model.work,
+            also=gathered.also,
         )
+
+    def _search(self, setting: Setting, system: System, reference: TaskRef, progress: Progress) -> BridgedSearch:
+        # mteb's scores of groups of queries fail for a query without an entry.
+        from mteb.abstasks import AbsTaskRetrieval
+
+        complete = type(setting.task).task_specific_scores is not AbsTaskRetrieval.task_specific_scores
+        return BridgedSearch(system, reference, progress, complete=complete)
+
+
+def _of_texts(model: BridgedEncoder) -> tuple[dict[str, int | None], list[str]]:
+    """Counts of the texts that went through an encoder, and sentences about them."""
+    counts = {**_counts.texts("texts", model.counts), **_counts.sizes([model.encoder])}
+    groups = [("texts", model.counts, model.alike)]
+    prompts = list(model.prompts.values())
+    return counts, _counts.warnings(groups, encoder=model.encoder, prompts_used=prompts)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from embeval.core import strict_json
@@ -227,6 +228,43 @@ def test_what_was_timed_is_never_lost(store: ResultStore, golden: Task[Any], tmp
     (more,) = run(store, [retrieval(tmp_path, cutoffs=[10], latency=2)])
     assert more.result is not None
     assert (more.status, more.result.scores["latency_p50_ms"].n_items) == ("done", 2)
+
+
+@dataclass(frozen=True)
+class _Differing:
+    """A task whose records hold another tool's value besides, as a model alone can tell."""
+
+    inner: Task[Any]
+    spec: TaskSpec
+
+    def load(self) -> Any:
+        return self.inner.load()
+
+    def protocol(self, payload: Any) -> dict[str, strict_json.Json]:
+        return {**self.inner.protocol(payload), "type": "differing"}
+
+    def metrics(self, payload: Any) -> tuple[Metric, ...]:
+        return self.inner.metrics(payload)
+
+    def collect(self, payload: Any, system: System, progress: Progress) -> Collected:
+        found = self.inner.collect(payload, system, progress)
+        columns = {**found.records.columns, "mteb_ndcg_at_10": np.array([0.25, np.nan])}
+        return replace(found, records=replace(found.records, columns=columns), also=("mteb_ndcg_at_10", "ndcg_at_10"))
+
+
+def test_values_that_only_the_model_tells_stay(store: ResultStore, golden: Task[Any], loads: list[str]) -> None:
+    """They are in the result, are no reason to run again, and are there after rescoring."""
+    task = _Differing(golden, golden.spec)
+    (first,) = run(store, [task])
+    assert first.result is not None
+    assert first.result.scores["mteb_ndcg_at_10"].value == 0.25
+    assert first.result.scores["mteb_ndcg_at_10"].n_items == 1
+    assert first.result.main_score == "ndcg_at_10"
+    assert statuses(run(store, [task])) == ["skipped"]
+    (rescored,) = run(store, [task], options=RunOptions(statistics=StatisticsOptions(resamples=150)))
+    assert rescored.result is not None
+    assert (rescored.status, rescored.result.scores["mteb_ndcg_at_10"].value) == ("rescored", 0.25)
+    assert len(loads) == 1
 
 
 def test_a_skipped_step_gives_all_its_results(store: ResultStore, pairs: Task[Any]) -> None:

@@ -1,0 +1,195 @@
+"""Retrieval, reranking and their kinds with instructions: one item is a judged query, as for the type ``retrieval``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from embeval.core.ir import NOTHING, Run, SelfMatch
+from embeval.core.records import Column, ItemRecords
+from embeval.core.words import plural
+from embeval.errors import EvaluationError
+from embeval.metrics import get as get_metric
+from embeval.metrics import mteb_ranking, query_groups, ranking
+from embeval.mteb_bridge import door, retrieval_data
+from embeval.mteb_bridge.categories import _query_groups
+from embeval.mteb_bridge.categories._category import PARITY_PREFIX, Gathered, Outcome, Setting
+from embeval.tasks._ranked import Measured, rank_and_measure
+from embeval.tasks._retrieval_options import RetrievalOptions
+
+USUAL = "ndcg_at_10"
+"""Whose ties are counted where the main score has no cut-off of its own."""
+
+
+class _Retrieval:
+    task_class = "AbsTaskRetrieval"
+    one_thread = False
+    together = False
+
+    def content(self, setting: Setting, subset: str) -> Iterator[Sequence[str]]:
+        rows, task = retrieval_data.rows_of(setting, subset), setting.task
+        yield ["retrieval", str(task._top_k), str(task.ignore_identical_ids), str(task.skip_first_result)]
+        corpus, queries = retrieval_data.documents(rows["corpus"]), retrieval_data.queries(rows["queries"])
+        qrels, candidates = retrieval_data.judgments(rows), retrieval_data.candidates(rows)
+        for doc, text in sorted(zip(corpus.ids, corpus.texts, strict=True)):
+            yield ["document", doc, text]
+        for query, text in sorted(zip(queries.ids, queries.texts, strict=True)):
+            if query not in qrels.judgments:  # mteb leaves it out
+                continue
+            yield ["query", query, text]
+            for doc, grade in sorted(qrels.judgments[query].items()):
+                yield ["judgment", query, doc, str(grade)]
+            if candidates is not None:
+                yield ["candidates", query, *sorted(candidates.get(query, ()))]
+        if task.metadata.main_score == query_groups.P_MRR:
+            for query, docs in sorted(_query_groups.changed(setting, subset).items()):
+                yield ["changed", query, *sorted(docs)]
+
+    def metrics(self, setting: Setting) -> Sequence[str]:
+        main, names = setting.task.metadata.main_score, _names(setting)
+        try:
+            get_metric(main)
+        except Exception as error:
+            raise EvaluationError(f"mteb:{setting.task.metadata.name}: {error}") from None
+        if setting.parity == "embeval":
+            return tuple(dict.fromkeys([main, *names]))
+        parity = _parity_names(setting)
+        return tuple(dict.fromkeys([parity.get(main, main), main, *names, *parity.values()]))
+
+    def gather(self, setting: Setting, outcomes: Mapping[str, Outcome], model: Any) -> Gathered:
+        parts = [_part(setting, subset, outcomes[subset], model.runs[subset]) for subset in setting.subsets]
+        columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+        parity = _parity_names(setting)
+        differing = [ours for ours, theirs in parity.items() if _differ(columns[ours], columns[theirs])]
+        sizes = {subset: len(part.ids) for subset, part in zip(setting.subsets, parts, strict=True)}
+        built_in = parts[0].measured.records.slices
+        records = ItemRecords(
+            unit="query",
+            ids=tuple(name for part in parts for name in part.ids),
+            columns=columns,
+            slices={
+                **{name: tuple(x for part in parts for x in part.measured.records.slices[name]) for name in built_in},
+                **setting.labels(sizes),
+            },
+            clusters=None if parts[0].clusters is None else tuple(x for part in parts for x in part.clusters or ()),
+        )
+        return Gathered(
+            records=records,
+            run=_joined([part.run for part in parts], setting),
+            counts=_added([part.measured.counts for part in parts]),
+            warnings=(*_sentences(setting, parts), *_of_parity(setting, columns, differing)),
+            also=tuple(parity.values()) if differing else (),
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A sub-set with its numbers."""
+
+    ids: tuple[str, ...]
+    columns: Mapping[str, Column]
+    measured: Measured
+    run: Run
+    clusters: tuple[str, ...] | None
+
+
+def _names(setting: Setting) -> tuple[str, ...]:
+    """The ranking metrics at mteb's cut-offs, that of the main score first."""
+    task = setting.task
+    main = mteb_ranking.known_as(task.metadata.main_score)
+    names = ranking.names(sorted(k for k in task.k_values if k <= task._top_k))
+    return tuple(dict.fromkeys([main or USUAL, *names]))
+
+
+def _parity_names(setting: Setting) -> dict[str, str]:
+    """Ours -> mteb's, of the metrics that mteb averages otherwise."""
+    main = setting.task.metadata.main_score
+    own = [main] if mteb_ranking.known_as(main) else []
+    names = [*own, *(name for name in _names(setting) if not name.startswith("judged_"))]
+    return {name: PARITY_PREFIX + name for name in dict.fromkeys(names)}
+
+
+def _part(setting: Setting, subset: str, outcome: Outcome, run: Run) -> _Part:
+    task, data = setting.task, retrieval_data.read(setting, subset)
+    if task.ignore_identical_ids:
+        run = run.without_self_matches()
+    if task.skip_first_result:
+        run = replace(run, docs=run.docs[:, 1:], scores=run.scores[:, 1:])
+    grouped = _query_groups.groups(setting, subset, run, data.qrels)
+    main = task.metadata.main_score
+    extra = {} if grouped is None else {main: grouped.values}
+    options = RetrievalOptions(depth=task._top_k, self_match=SelfMatch.KEEP)
+    measured = rank_and_measure(run, data, _names(setting), options, extra)
+    queries = measured.records.ids
+    columns = dict(measured.records.columns)
+    if (own := mteb_ranking.known_as(main)) is not None:
+        columns[main] = columns[own]
+    elif main == "accuracy":  # mteb's name, where one of several answers is to be chosen
+        columns[main] = ranking.measure(measured.judged, ["recall_at_1"])["recall_at_1"]
+    answered = np.array([query in outcome.predictions for query in queries], dtype=np.bool_)
+    for ours, theirs in _parity_names(setting).items():
+        columns[theirs] = np.where(answered, columns[ours], np.nan)
+    several = len(setting.subsets) > 1
+    clusters = None
+    if grouped is not None:
+        clusters = tuple(f"{subset}/{grouped.group_of[q]}" if several else grouped.group_of[q] for q in queries)
+    return _Part(tuple(setting.name(subset, query) for query in queries), columns, measured, run, clusters)
+
+
+def _differ(ours: Column, theirs: Column) -> bool:
+    there = ~np.isnan(theirs)
+    return bool(there.any()) and abs(float(ours.mean()) - float(theirs[there].mean())) > 1e-9
+
+
+def _of_parity(setting: Setting, columns: Mapping[str, Column], differing: Sequence[str]) -> list[str]:
+    if not differing:
+        return []
+    main = setting.task.metadata.main_score
+    name = main if main in differing else differing[0]
+    theirs = columns[PARITY_PREFIX + name]
+    left_out = int(np.isnan(theirs).sum())
+    queries, count = plural(left_out, "query", "queries"), "counts" if left_out == 1 else "count"
+    value = f"mteb {door.installed_version()} gives {name} {np.nanmean(theirs):.4f} here"
+    return [f"{value}: it leaves out {queries} without a ranking, which {count} 0 in ours."]
+
+
+def _sentences(setting: Setting, parts: Sequence[_Part]) -> list[str]:
+    several = len(setting.subsets) > 1
+    return [
+        f"{subset}: {sentence}" if several else sentence
+        for subset, part in zip(setting.subsets, parts, strict=True)
+        for sentence in part.measured.warnings
+    ]
+
+
+def _added(counts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
+    return {name: sum(each[name] or 0 for each in counts) for name in counts[0]}
+
+
+def _joined(runs: Sequence[Run], setting: Setting) -> Run:
+    """One ranking of the queries of all sub-sets, each with the documents of its own."""
+    if len(runs) == 1:
+        return runs[0]
+    width = max(run.docs.shape[1] for run in runs)
+    docs, scores, offset = [], [], 0
+    for run in runs:
+        pad = ((0, 0), (0, width - run.docs.shape[1]))
+        moved = np.where(run.docs == NOTHING, NOTHING, run.docs + offset).astype(np.int32)
+        docs.append(np.pad(moved, pad, constant_values=NOTHING))
+        scores.append(np.pad(run.scores, pad, constant_values=-np.inf))
+        offset += len(run.doc_ids)
+    named = list(zip(setting.subsets, runs, strict=True))
+    return Run(
+        query_ids=tuple(setting.name(subset, query) for subset, run in named for query in run.query_ids),
+        doc_ids=tuple(setting.name(subset, doc) for subset, run in named for doc in run.doc_ids),
+        docs=np.concatenate(docs),
+        scores=np.concatenate(scores),
+        ties=runs[0].ties,
+        n_duplicates=sum(run.n_duplicates for run in runs),
+    )
+
+
+CATEGORY = _Retrieval()
