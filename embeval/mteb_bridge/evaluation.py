@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from embeval.mteb_bridge import door
+from embeval.mteb_bridge import door, loaders
 from embeval.mteb_bridge.categories import Outcome, Setting
 from embeval.mteb_bridge.categories._category import Category
 
@@ -26,7 +26,8 @@ def run(setting: Setting, category: Category, model: Any) -> dict[str, Outcome]:
     task._save_task_predictions = keep
     scores: dict[str, Any] = {}
     parts = [list(setting.subsets)] if category.together else [[subset] for subset in setting.subsets]
-    with door.quiet(), _one_thread(model) if category.one_thread else contextlib.nullcontext():
+    threads = _one_thread(model) if category.one_thread else contextlib.nullcontext()
+    with door.quiet(), loaders.of_texts(), threads:
         for part in parts:
             model.label = " ".join([task.metadata.name, setting.split, *(part if len(setting.subsets) > 1 else [])])
             scores |= task.evaluate(
