@@ -37,7 +37,9 @@ def run(setting: Setting, category: Category, model: Any) -> dict[str, Outcome]:
                 encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
                 prediction_folder=Path(),
             )
-    return {subset: Outcome(scores[subset], predictions.get(subset)) for subset in setting.subsets}
+    # Bitext mining over columns that sub-sets share has one set of predictions, by pair of columns.
+    shared = predictions.get("parallel")
+    return {subset: Outcome(scores[subset], predictions.get(subset, shared)) for subset in setting.subsets}
 
 
 @contextlib.contextmanager

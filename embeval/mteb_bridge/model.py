@@ -75,8 +75,13 @@ class BridgedEncoder:
         """The vectors that each call of ``encode`` gave for a sub-set, in their order."""
         return self._kept[subset]
 
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Matrix:
-        """float32 [n, m]: similarity of each with each, as the model means its vectors to be compared."""
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """float32 [n, m]: similarity of each with each, as the model means its vectors to be compared.
+
+        Of two vectors a number, which mteb's summarization makes a float of.
+        """
+        if np.ndim(embeddings1) == np.ndim(embeddings2) == 1:
+            return self.similarity_pairwise(embeddings1, embeddings2)[0]
         left, right = _rows(embeddings1), _rows(embeddings2)
         match self.encoder.info.similarity:
             case "cosine":

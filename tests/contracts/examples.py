@@ -11,7 +11,7 @@ from pathlib import Path
 from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, TaskSpec
 from embeval.encoders import loading
 from tests.support import endpoint
-from tests.support.data import write_beir, write_pairs
+from tests.support.data import write_beir, write_jsonl, write_pairs
 from tests.support.exports import copy_of, exported_cross_encoder
 from tests.support.models import (
     save_tiny_checkpoint,
@@ -128,5 +128,40 @@ def retrieval_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="retrieval", dataset=DatasetRef(path="beir"))
 
 
-TASKS: dict[str, Callable[[Path], TaskSpec]] = {"retrieval": retrieval_task, "sts": sts_task}
+def pair_classification_task(folder: Path) -> TaskSpec:
+    """Eight pairs, half of which belong together."""
+    words = ["red backup", "blue backup", "old token", "new token of the day", "a file", "the folder", "user", "night"]
+    rows = [
+        {"sentence1": text, "sentence2": words[place - 1] if place % 2 else f"{text} again", "label": 1 - place % 2}
+        for place, text in enumerate(words)
+    ]
+    write_jsonl(folder / "pairs.jsonl", rows)
+    return TaskSpec(name="example", type="pair_classification", dataset=DatasetRef(path="pairs.jsonl"))
+
+
+def bitext_task(folder: Path) -> TaskSpec:
+    """Four sentences with what is to be found."""
+    words = ["red backup", "blue backup of the server", "old token", "new token of the day"]
+    write_jsonl(folder / "pairs.jsonl", [{"sentence1": text, "sentence2": text.split(" ")[-1]} for text in words])
+    return TaskSpec(name="example", type="bitext", dataset=DatasetRef(path="pairs.jsonl"))
+
+
+def summarization_task(folder: Path) -> TaskSpec:
+    """Three texts with one summary by a person and three by machines."""
+    machines = ["backup of a file", "token of the old server backup", "night"]
+    rows = [
+        {"human_summaries": [human], "machine_summaries": machines, "relevance": grades}
+        for human, grades in (("backup of files", [3, 2, 1]), ("old token", [1, 4, 2]), ("late night file", [2, 1, 5]))
+    ]
+    write_jsonl(folder / "pairs.jsonl", rows)
+    return TaskSpec(name="example", type="summarization", dataset=DatasetRef(path="pairs.jsonl"))
+
+
+TASKS: dict[str, Callable[[Path], TaskSpec]] = {
+    "bitext": bitext_task,
+    "pair_classification": pair_classification_task,
+    "retrieval": retrieval_task,
+    "sts": sts_task,
+    "summarization": summarization_task,
+}
 """Task type -> a small task with its data in a folder."""

@@ -53,7 +53,7 @@ def test_undefined_is_never_a_number(name: str) -> None:
     assert isinstance(metric.aggregate({column: np.empty(0) for column in metric.columns}), Undefined)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if len(metrics.get(name).columns) > 1])
+@pytest.mark.parametrize("name", FAMILIES.get("correlation").names())
 def test_constant_resamples_are_undefined(name: str) -> None:
     """A resample that draws one item N times has no correlation: NaN there, and only there."""
     metric = metrics.get(name)
