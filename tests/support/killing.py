@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from embeval.core.specs import ModelSpec, StatisticsOptions
+from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.encoders.cache import VectorCache, upkeep
 from embeval.encoders.locate import cache_folder
 from embeval.runner import local
@@ -72,7 +72,7 @@ def server(repository: Path) -> Iterator[Server]:
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.killing"],
         cwd=repository,
-        env=environment(),
+        env=environment({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -125,7 +125,8 @@ def _run(wanted: Wanted, writer: int) -> NoReturn:
     store = ResultStore(Path(wanted.results))
     tasks = [bound(task, Path(wanted.mirror)) for task in wanted.tasks]
     steps = []
-    for outcome in local.run([ModelSpec(name=wanted.model)], tasks, store, local.RunOptions(statistics=FEW)):
+    options = local.RunOptions(runtime=RuntimeOptions(num_threads=1), statistics=FEW)
+    for outcome in local.run([ModelSpec(name=wanted.model)], tasks, store, options):
         timings = outcome.result.timings if outcome.result else None
         encoded = timings.texts_encoded or 0 if timings and outcome.status == "done" else 0
         steps.append((outcome.step.task.name, outcome.status, encoded))

@@ -49,7 +49,7 @@ MOCKS: Mapping[str, tuple[str, ...]] = {
 """mteb's abstract class -> its mock tasks for texts."""
 NOT_FOR_TEXTS = {"AbsTaskAggregate", "AbsTaskZeroShotClassification"}
 """Classes with a mock for texts that are no category: mteb has no task for texts of the one, the other runs others."""
-ROWS, DOCUMENTS, CANDIDATES = 30, 50, 12
+ROWS, DOCUMENTS, CANDIDATES, SETS = 30, 50, 12, 8
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ def _grown(value: Any, dice: random.Random) -> Any:
     import datasets
 
     if isinstance(value, datasets.Dataset):
-        return _table(value, ROWS, dice)
+        sets = isinstance(value[0].get("sentences"), list)
+        return _table(value, SETS if sets else ROWS, dice)
     if isinstance(value, Mapping) and "relevant_docs" in value:
         return _collection(value, dice)
     grown = {key: _grown(each, dice) for key, each in value.items()}
