@@ -6,8 +6,7 @@ mteb 2.26 itself is what the values are pinned to: to what its task class gave f
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,12 +23,13 @@ from embeval.core.records import ItemRecords
 from embeval.core.result import MetricValue
 from embeval.core.specs import ModelSpec, StatisticsOptions
 from embeval.encoders import loading
-from embeval.mteb_bridge import door, evaluation
+from embeval.mteb_bridge import evaluation
 from embeval.mteb_bridge.categories import CATEGORIES, PARITY_PREFIX, Outcome, Parity
 from embeval.runner import local
 from embeval.runner.assemble import RESERVED
 from embeval.stats import scoring
 from embeval.store.results import ResultStore
+from tests.support.library import library_model, library_scores
 from tests.support.mocks import MOCKS, NOT_FOR_TEXTS, mock_task, text_mocks
 from tests.support.models import save_tiny_static
 
@@ -186,36 +186,12 @@ def test_alone_in_any_order_and_twice_the_digits_are_the_same(static: ModelSpec,
 def test_main_scores_are_those_of_mteb_with_its_own_wrapper(tiny_model: Path) -> None:
     """``mteb.evaluate`` on the same rows with sentence-transformers, float32 and batches of 32: to 1e-4."""
     ours = loaded(ModelSpec(name=str(tiny_model)))
-    theirs = library_scores(tiny_model, FEWER)
-    found = {}
+    model = library_model(tiny_model)
     for name in FEWER:
         run = ran(name, ours, "mteb")
-        for subset in run.outcomes:
-            values = run.values(subset)
-            found[name, subset] = values[next(iter(values))]
-    assert found.keys() == theirs.keys()
-    for key, value in theirs.items():
-        assert found[key] == pytest.approx(value, abs=1e-4), key
-
-
-def library_scores(model: Path, names: Sequence[str]) -> dict[tuple[str, str], float]:
-    """(mock task, sub-set) -> main score that mteb gives."""
-    library = door.library()
-    found = {}
-    with door.quiet(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from sentence_transformers import SentenceTransformer
-
-        loaded = SentenceTransformer(str(model), device="cpu", local_files_only=True)
-        for name in names:
-            task = mock_task(name).load().setting.task
-            task.filter_eval_splits(["test"])
-            result = library.evaluate(
-                loaded, task, cache=None, co2_tracker=False, show_progress_bar=False, encode_kwargs={"batch_size": 32}
-            )
-            for scores in result.task_results[0].scores["test"]:
-                found[name, scores["hf_subset"]] = scores["main_score"]
-    return found
+        theirs = library_scores(model, mock_task(name).load().setting.task)
+        found = {subset: next(iter(run.values(subset).values())) for subset in run.outcomes}
+        assert found == pytest.approx(theirs, abs=1e-4), name
 
 
 @pytest.fixture(scope="module")
