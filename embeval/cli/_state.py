@@ -7,6 +7,7 @@ results only. With --json stdout holds one JSON value, also when something went 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from embeval.core.progress import Progress
     from embeval.core.specs import RuntimeOptions
+    from embeval.mteb_bridge.names import Filters
 
 
 @dataclass
@@ -67,6 +69,32 @@ DataOption = Annotated[
     str | None,
     typer.Option("--data", envvar="EMBEVAL_DATA", help="Folder that holds the data of catalogue tasks."),
 ]
+MirrorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mirror",
+        envvar="EMBEVAL_MIRROR",
+        help="Folder that the data of mteb's tasks is read from, without the network.",
+    ),
+]
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", envvar="EMBEVAL_TYPES", help="Keeps mteb's tasks of this type, such as STS. Repeatable."),
+]
+LanguageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--language",
+        envvar="EMBEVAL_LANGUAGES",
+        help="Keeps mteb's tasks, and of these the sub-sets, in this language (ISO 639-3: deu). Repeatable.",
+    ),
+]
+DomainOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--domain", envvar="EMBEVAL_DOMAINS", help="Keeps mteb's tasks of this domain, such as Legal. Repeatable."
+    ),
+]
 DeviceOption = Annotated[
     str | None,
     typer.Option("--device", envvar="EMBEVAL_DEVICE", help="auto, cpu, cuda, cuda:1 or mps.  (default: auto)"),
@@ -82,6 +110,16 @@ def runtime(**options: Any) -> RuntimeOptions:
         return RuntimeOptions(**{name: value for name, value in options.items() if value is not None})
     except ValueError as error:
         raise UsageError(f"{error}.") from None
+
+
+def filters(given: Mapping[str, list[str] | None]) -> Filters | None:
+    """Filters of mteb's tasks from the options that were given; None where none was."""
+    named = {name: tuple(values) for name, values in given.items() if values}
+    if not named:
+        return None
+    from embeval.mteb_bridge.names import Filters
+
+    return Filters(**named)
 
 
 def results_folder(given: str | None) -> Path:

@@ -440,7 +440,7 @@ def gc(
 def _the_one(
     store: ResultStore, which: str | None, model: str | None, task: list[str] | None, subset: str | None
 ) -> Stored:
-    """The one result that words and filters fit; without a sub-set, the one for the whole split."""
+    """The one result that words and filters fit; without a sub-set, the one that stands for its task."""
     from embeval.store.results import Stored
 
     if which is not None and Path(which).is_file():
@@ -451,7 +451,7 @@ def _the_one(
         for each in store.find(model=model, task=task, subset=subset, broken=broken)
         if which is None or which == each.id or which.casefold() in str(each.path).casefold()
     ]
-    whole = [each for each in fitting if each.result.subset == "all"] if subset is None else []
+    whole = [each for each in fitting if each.result.stands] if subset is None else []
     found = whole or fitting
     found = [each for each in found if each.result.imported is None] or found
     if not found and broken:

@@ -13,10 +13,14 @@ from embeval.cli._state import (
     DataOption,
     DebugOption,
     DeviceOption,
+    DomainOption,
     JsonOption,
+    LanguageOption,
+    MirrorOption,
     QuietOption,
     ResultsOption,
     ThreadsOption,
+    TypeOption,
 )
 from embeval.core.paths import expanded
 from embeval.errors import EmbevalError, ExitCode, UsageError
@@ -59,7 +63,11 @@ def run(
             help="Evaluation file; -m and -t replace its lists.  (default: embeval.yaml if -m or -t is missing)",
         ),
     ] = None,
+    type: TypeOption = None,
+    language: LanguageOption = None,
+    domain: DomainOption = None,
     data: DataOption = None,
+    mirror: MirrorOption = None,
     results: ResultsOption = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", envvar="EMBEVAL_OVERWRITE", help="Runs again what is finished.")
@@ -147,6 +155,8 @@ def run(
         tasks=task or [],
         config=config,
         data=data,
+        mirror=mirror,
+        filters={"types": type, "languages": language, "domains": domain},
         results=results,
         runtime={
             "device": device,
@@ -202,6 +212,8 @@ def _request(
     tasks: list[str],
     config: str | None,
     data: str | None,
+    mirror: str | None,
+    filters: dict[str, list[str] | None],
     results: str | None,
     runtime: dict[str, Any],
     statistics: dict[str, Any],
@@ -218,6 +230,8 @@ def _request(
     from embeval.workflows.config import FILE_NAME, load_config
 
     data_folder = expanded(data) if data is not None else None
+    mirror_folder = expanded(mirror) if mirror is not None else None
+    kept = _state.filters(filters)
     loaded = None
     if config is not None or not (models and tasks):
         file = Path(config if config is not None else FILE_NAME)
@@ -227,9 +241,15 @@ def _request(
                 f"Nothing says what to evaluate: give {missing}, or write {FILE_NAME} ('embeval init' does).\n"
                 "To see it work: embeval run -m demo -t demo-docs"
             )
-        loaded = load_config(file, data=data_folder)
+        loaded = load_config(file, data=data_folder, mirror=mirror_folder, filters=kept)
     chosen_models = tuple(requests.parse_model(each) for each in models) or (loaded.models if loaded else ())
-    chosen_tasks = tuple(requests.parse_task(each, root=Path(), data=data_folder) for each in tasks)
+    chosen_tasks = tuple(
+        requests.each_once(
+            task
+            for each in tasks
+            for task in requests.parse_tasks(each, root=Path(), data=data_folder, mirror=mirror_folder, filters=kept)
+        )
+    )
     if not chosen_tasks and loaded:
         chosen_tasks = loaded.tasks
     requests.refuse_same_names(chosen_tasks)

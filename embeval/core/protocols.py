@@ -371,6 +371,14 @@ class InTurns(Protocol):
 
 
 @runtime_checkable
+class Checkable(Protocol):
+    """A task whose data is too large to be loaded just to see whether it can be."""
+
+    def check(self) -> None:
+        """Raises an error of embeval where the task is bound to fail, as far as can be told in a moment."""
+
+
+@runtime_checkable
 class Equippable(Protocol):
     """A task that runs models of its own, such as a reranker."""
 

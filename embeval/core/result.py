@@ -186,6 +186,11 @@ class Result:
         return self.model.label if self.imported is None else f"{self.model.label} {IMPORTED}"
 
     @property
+    def stands(self) -> bool:
+        """Whether this result stands for its task in tables, comparisons and gates, as a failed run always does."""
+        return self.status == "error" or self.subset == self.signature.stands
+
+    @property
     def main_value(self) -> MetricValue | None:
         """The value of ``main_score``; None for a failed run."""
         return None if self.main_score is None else self.scores.get(self.main_score)

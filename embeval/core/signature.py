@@ -8,6 +8,11 @@ from dataclasses import dataclass, field
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 
+WHOLE = "all"
+"""Sub-set of the result for every item of a split, pooled."""
+STANDS = "stands"
+"""Key of the protocol that names the sub-set which stands for a task where it isn't ``WHOLE``."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
@@ -23,6 +28,11 @@ class Signature:
     """``ModelSpec.digest`` of the resolved model."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The text put before inputs of each role."""
+
+    @property
+    def stands(self) -> str:
+        """The sub-set whose result stands for the task: every item pooled, or ``mean`` where the protocol says so."""
+        return str(self.protocol.get(STANDS, WHOLE))
 
     @property
     def protocol_digest(self) -> str:

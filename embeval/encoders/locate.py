@@ -139,7 +139,7 @@ def _transformer_path(folder: Path) -> PurePosixPath:
 def files_revision(files: Mapping[str, Path], *, verify: bool = False) -> str:
     """``sha256:…`` over the contents of files and the names that they are given here."""
     whole = hashlib.sha256()
-    with _HashMemory() as memory:
+    with HashMemory() as memory:
         for name in sorted(files):
             whole.update(f"{name}\0{memory.sha256(files[name], verify=verify)}\n".encode("utf-8", "surrogateescape"))
     return f"sha256:{whole.hexdigest()}"
@@ -190,7 +190,7 @@ def _demo_folder(verify: bool) -> Path:
     assert package.__file__ is not None
     folder = Path(package.__file__).parent / "model"
     weights = folder / "model.safetensors"
-    with _HashMemory() as memory:
+    with HashMemory() as memory:
         actual = memory.sha256(weights, verify=verify) if weights.is_file() else "no file"
     if actual != DEMO_WEIGHTS_SHA256:
         raise ModelError(
@@ -214,7 +214,7 @@ def cache_folder() -> Path:
         ) from None
 
 
-class _HashMemory:
+class HashMemory:
     """sha256 of files, remembered between runs. Losing the memory costs time, never correctness."""
 
     def __init__(self) -> None:
@@ -240,7 +240,8 @@ class _HashMemory:
         except OSError:
             pass  # a read-only home is no reason not to evaluate
 
-    def sha256(self, path: Path, *, verify: bool) -> str:
+    def sha256(self, path: Path, *, verify: bool = False) -> str:
+        """The hash of a file, as it is remembered where size, modification time and inode are the same."""
         stat = path.stat()
         stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
         key = str(path.resolve())

@@ -50,7 +50,7 @@ class Place:
     split: str | None = None
     """Split of its data."""
     subset: str | None = None
-    """Sub-set by name; open: the whole split."""
+    """Sub-set by name; open: the one that stands for the task, as a rule the whole split."""
 
     def __str__(self) -> str:
         where = [f"{key}={value}" for key, value in (("split", self.split), ("subset", self.subset)) if value]

@@ -253,8 +253,8 @@ def _cell_json(cell: MetricValue | None, background: Background) -> dict[str, An
     }
 
 
-def build(results: Iterable[Result], *, metric: str | None = None, subset: str = "all", older: bool = False) -> Board:
-    """The table of the results of one sub-set; ``metric`` instead of each task's main score.
+def build(results: Iterable[Result], *, metric: str | None = None, older: bool = False) -> Board:
+    """The table of the results that stand for their tasks; ``metric`` instead of each task's main score.
 
     Where a task was evaluated under several states of its data, only the state of the newest result is shown, unless
     ``older``. Different options are variants that somebody chose, and columns of their own.
@@ -283,7 +283,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
         if result.imported is not None:
             published.append((result, name))
             continue
-        if result.subset != subset:
+        if not result.stands:
             continue
         column = _column(result, name)
         put(result, column)
@@ -299,7 +299,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, subset: str =
         fitting = [column for column in ours.get(_Measured.of(result, name), ()) if column in shown_of_ours]
         for column in dict.fromkeys(fitting):
             put(result, column)
-        if not fitting and result.subset == subset:
+        if not fitting and result.stands:
             column = _column(result, name)
             put(result, column)
             only_published.add(column)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from embeval.errors import DataError, UnknownNameError
-from embeval.mteb_bridge import categories, door
+from embeval.errors import DataError, EmbevalError, UnknownNameError
+from embeval.mteb_bridge import categories, door, row_counts, sealing
+from embeval.mteb_bridge import mirror as mirrors
 from embeval.mteb_bridge.categories import Category, Parity, Setting
 
 LOCAL = "local"
@@ -27,6 +26,10 @@ class Loaded:
     """The task, its split and its sub-sets. Its task object is never evaluated itself: ``instance`` copies it."""
     category: Category
     """Which kind of task it is."""
+    origin: str | None = None
+    """Where the data came from, without a path of this machine; None for one's own files."""
+    warnings: tuple[str, ...] = ()
+    """What a reader of the numbers should know of the data."""
 
     @cached_property
     def data_hash(self) -> str:
@@ -53,18 +56,11 @@ class Loaded:
 def find(name: str) -> Any:
     """A new task object of mteb by its name. Raises ``UnknownNameError`` with the closest names."""
     library = door.library()
+    names = {each.casefold(): each for each in mirrors.sources()}
+    if name.casefold() not in names:
+        raise UnknownNameError("mteb task", name, names.values(), hint="'embeval tasks list --mteb' lists them.")
     with door.quiet():
-        names = {each.casefold(): each for each in _names()}
-        if name.casefold() not in names:
-            raise UnknownNameError("mteb task", name, _names(), hint="'embeval tasks list --mteb' lists them.")
         return library.get_task(names[name.casefold()])
-
-
-@cache
-def _names() -> tuple[str, ...]:
-    library = door.library()
-
-    return tuple(sorted(each.metadata.name for each in library.get_tasks(exclude_superseded=False)))
 
 
 def load(
@@ -72,37 +68,80 @@ def load(
 ) -> Loaded:  # fmt: skip
     """A task with the data of one split. Raises ``DataError`` where it isn't there or can't be read."""
     task = find(name)
+    name = task.metadata.name
+    _refuse_unknown(task, subsets)
+    category = categories.of(task)
     with door.quiet():
         task.hf_subsets = [each for each in task.hf_subsets if subsets is None or each in subsets]
         task.filter_eval_splits([split])
-        category = categories.of(task)
-        if mirror is not None:
-            folder = mirror / task.metadata.name
-            task.metadata = task.metadata.model_copy(
-                update={"dataset": {**task.metadata.dataset, "path": str(folder), "revision": LOCAL}}
-            )
-        with _offline() if mirror is not None else contextlib.nullcontext():
-            try:
-                task.load_data()
-            except Exception as error:
-                raise DataError(f"mteb:{name}: its data can't be loaded ({error}).") from error
+    place = None if mirror is None else mirrors.located(mirror, name)
+    if place is None or mirror is None:
+        fill(task)
+    else:
+        with sealing.sealed(mirror, name, place):
+            fill(task, place.folder)
+    _refuse_missing(task, split)
+    warnings = []
+    if place is not None and not place.is_published:
+        splits = {split, getattr(task, "train_split", split)}
+        warnings = [f"The data differs from mteb's: {each}." for each in row_counts.differences(task, splits)]
     eager(task)
     setting = Setting(task=task, split=split, subsets=tuple(task.hf_subsets), parity=parity)
-    return Loaded(setting, category)
+    origin = "hub" if place is None else place.origin
+    return Loaded(setting, category, origin=origin, warnings=tuple(warnings))
 
 
-@contextlib.contextmanager
-def _offline() -> Iterator[None]:
-    """Inside, neither the hub nor any other place is asked for data."""
-    import datasets
-    import huggingface_hub.constants as hub
-
-    before = datasets.config.HF_HUB_OFFLINE, hub.HF_HUB_OFFLINE
-    datasets.config.HF_HUB_OFFLINE = hub.HF_HUB_OFFLINE = True
+def fill(task: Any, folder: Path | None = None) -> None:
+    """Loads the data of a task object, from a folder where one is given. Raises ``DataError``."""
+    configurations = () if folder is None else _from_folder(task, folder)
     try:
-        yield
-    finally:
-        datasets.config.HF_HUB_OFFLINE, hub.HF_HUB_OFFLINE = before
+        with door.quiet():
+            task.load_data()
+            if hasattr(task, "convert_v1_dataset_format_to_v2"):
+                task.convert_v1_dataset_format_to_v2(num_proc=None)
+    except EmbevalError:
+        raise
+    except Exception as error:  # the code of any of a thousand tasks may raise anything
+        place = "" if folder is None else f" from {folder}"
+        there = [each for each in task.hf_subsets if {each, f"{each}-qrels"} & set(configurations)]
+        hint = f"\nAsk for its sub-sets that are there alone: {', '.join(there)}." if there else ""
+        raise DataError(f"mteb:{task.metadata.name}: its data can't be loaded{place} ({_why(error)}).{hint}") from error
+
+
+def _from_folder(task: Any, folder: Path) -> tuple[str, ...]:
+    """Makes a task object load from a folder. Gives the folder's configurations."""
+    import datasets
+
+    dataset = {**task.metadata.dataset, "path": str(folder), "revision": LOCAL}
+    task.metadata = task.metadata.model_copy(update={"dataset": dataset})
+    try:
+        with door.quiet():
+            found = tuple(datasets.get_dataset_config_names(str(folder)))
+    except Exception as error:  # of whatever library reads the files
+        raise DataError(f"{folder}: can't be read as a data set ({_why(error)}).") from error
+    if task.fast_loading and "default" not in found:  # no file of all languages, but one of each
+        task.fast_loading = False
+    return found
+
+
+def _why(error: Exception) -> str:
+    """The first line of what went wrong, and of what led to it where that says more."""
+    texts = [str(each).strip() or type(each).__name__ for each in (error, error.__cause__) if each is not None]
+    return "; ".join(dict.fromkeys(text.splitlines()[0][:300] for text in texts))
+
+
+def _refuse_unknown(task: Any, subsets: tuple[str, ...] | None) -> None:
+    known = task.metadata.hf_subsets
+    for subset in subsets or ():
+        if subset not in known:
+            raise UnknownNameError(f"sub-set of mteb:{task.metadata.name}", subset, known)
+
+
+def _refuse_missing(task: Any, split: str) -> None:
+    for subset in task.hf_subsets:
+        splits = task.dataset.get(subset, task.dataset)
+        if split not in splits:
+            raise DataError(f"mteb:{task.metadata.name}: its data has no split {split!r}, but {', '.join(splits)}.")
 
 
 def eager(task: Any) -> None:

@@ -12,12 +12,12 @@ from embeval.core.protocols import Metric
 from embeval.core.provenance import Provenance
 from embeval.core.records import ItemRecords
 from embeval.core.result import Result, Timings, TrainedOn
-from embeval.core.signature import Signature
+from embeval.core.signature import WHOLE, Signature
 from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
 from embeval.stats import scoring
 
-ALL = "all"
-"""Sub-set of the result that stands for the task: every item pooled."""
+ALL = WHOLE
+"""Sub-set of every item pooled."""
 RESERVED = (*get_args(scoring.Weighting), ALL)
 """Sub-sets that are not parts of the data, in the order in which they are written."""
 

@@ -23,6 +23,7 @@ from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import (
     PARITY_PREFIX,
     QUERIES_TIMED,
+    Checkable,
     Equippable,
     Hybrid,
     Metric,
@@ -81,7 +82,8 @@ class Outcome:
     @property
     def result(self) -> Result | None:
         """The result that stands for the task."""
-        return self.stored[-1].result if self.stored else None
+        standing = [each.result for each in self.stored if each.result.stands]
+        return standing[-1] if standing else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +158,10 @@ def told(error: Exception) -> Exception:
 
 def _loads(task: Task[Any]) -> bool:
     try:
-        task.load()
+        if isinstance(task, Checkable):
+            task.check()
+        else:
+            task.load()
     except EmbevalError:
         return False
     return True

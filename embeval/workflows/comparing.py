@@ -18,6 +18,7 @@ from embeval.core.comparison import Comparison
 from embeval.core.ir import NOTHING, Run
 from embeval.core.progress import Progress
 from embeval.core.result import Result
+from embeval.core.signature import WHOLE
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.words import plural
 from embeval.data.beir import RetrievalData
@@ -38,13 +39,11 @@ from embeval.workflows.sides import Side
 if TYPE_CHECKING:
     from embeval.runner.local import Step
 
-ALL = "all"
-"""Sub-set that stands for the task."""
 SHOWN = 4
 """Tasks named in a note."""
 
 Key = tuple[str, str, str]
-"""(task, split, sub-set)."""
+"""(task, split, sub-set); ``WHOLE`` is also for what stands for a task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +60,8 @@ class CompareRequest:
     """Metrics; empty: each task's main one."""
     all_metrics: bool = False
     """Whether to compare every metric that both sides have."""
-    subset: str = ALL
-    """Sub-set of each task."""
+    subset: str | None = None
+    """Sub-set of each task; None: the one that stands for it."""
     by: str | None = None
     """Slice to compare by, or ``all``."""
     min_items: int = 20
@@ -75,6 +74,8 @@ class CompareRequest:
     """Judgments to score a ranking against, instead."""
     data: Path | None = None
     """Folder that holds the data of catalogue tasks."""
+    mirror: Path | None = None
+    """Folder that the data of mteb's tasks is read from."""
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
     """How uncertainty is estimated."""
     correction: str = "holm"
@@ -103,6 +104,7 @@ def compare(
     store = ResultStore(request.results)
     broken: list[str] = []
     stored = sides.all_stored(store, broken)
+    request = _each_task(request, stored)
     named = _distinct(_resolved(_Runner(request, store, progress, on_start), stored), request.sides)
     baseline, *candidates = named
     match = _Matching(request, store)
@@ -135,7 +137,7 @@ def compare(
 
 TYPES: Mapping[str, tuple[type | UnionType, str]] = {
     "all_metrics": (bool, "true or false"),
-    "subset": (str, "a text"),
+    "subset": (str | None, "a text"),
     "by": (str | None, "the name of a slice"),
     "min_items": (int, "a whole number, 2 or more"),
     "show": (int, "a whole number, 0 or more"),
@@ -360,7 +362,7 @@ class _Matching:
 
     def _runs(self, first: Stored | Evidence, side: Side, protocol: Stored | Evidence) -> list[Evidence]:
         """Of each repetition its newest result under the protocol."""
-        key = (first.result.task.name, first.result.split, first.result.subset)
+        key = self._key(first.result)
         of_model: dict[RowKey, Stored | Evidence] = {}
         for each in self._by_key(side)[key]:
             if each.result.status != "ok":
@@ -423,9 +425,13 @@ class _Matching:
         fits = name_filter([each.result.task.name for each in everything], self._tasks())
         for each in everything:
             result = each.result
-            if result.subset == self._request.subset and fits(result.task.name):
-                found.setdefault((result.task.name, result.split, result.subset), []).append(each)
+            wanted = result.stands if self._request.subset is None else result.subset == self._request.subset
+            if wanted and fits(result.task.name):
+                found.setdefault(self._key(result), []).append(each)
         return found
+
+    def _key(self, result: Result) -> Key:
+        return result.task.name, result.split, WHOLE if self._request.subset is None else result.subset
 
     def _tasks(self) -> Sequence[str] | None:
         return [sides.task_name(word, self._request.data) for word in self._request.tasks] or None
@@ -442,7 +448,7 @@ def _age(result: Stored | Evidence) -> str:
 
 def _name(key: Key) -> str:
     task, split, subset = key
-    return f"{task} ({split})" if subset == ALL else f"{task} ({split}, {subset})"
+    return f"{task} ({split})" if subset == WHOLE else f"{task} ({split}, {subset})"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -502,7 +508,8 @@ class _Runner:
         from embeval.workflows import requests
 
         spec: ModelSpec = requests.parse_model(word)
-        tasks = [requests.parse_task(each, root=Path(), data=self.request.data) for each in words]
+        data, mirror = self.request.data, self.request.mirror
+        tasks = [requests.parse_task(each, root=Path(), data=data, mirror=mirror) for each in words]
         options = local.RunOptions(runtime=self.request.runtime, statistics=self.request.statistics)
         made: list[Stored] = []
         for outcome in local.run([spec], tasks, self.store, options, progress=self._progress, on_start=self._on_start):
@@ -512,6 +519,14 @@ class _Runner:
         if side is None:
             return Side(made[0].result.model.label, tuple(made))
         return replace(side, stored=(*side.stored, *made))
+
+
+def _each_task(request: CompareRequest, stored: Sequence[Stored]) -> CompareRequest:
+    """The request with a benchmark of mteb as its tasks."""
+    from embeval.workflows import mteb_entries
+
+    there = {each.result.task.name for each in stored}
+    return replace(request, tasks=tuple(word for each in request.tasks for word in mteb_entries.words(each, there)))
 
 
 def _with_missing(runner: _Runner, word: str, stored: Sequence[Stored]) -> Side:

@@ -16,10 +16,11 @@ from embeval.core.yaml_files import line_of, read_yaml
 from embeval.encoders import loading, locate
 from embeval.errors import ConfigError, DataError, ModelError, UnknownNameError, UsageError
 from embeval.tasks import TASK_TYPES
-from embeval.workflows import requests
+from embeval.workflows import mteb_entries, requests
 
 if TYPE_CHECKING:
     from embeval.gates.policy import Policy
+    from embeval.mteb_bridge.names import Filters
 
 FILE_NAME = "embeval.yaml"
 GATE = "gate"
@@ -38,6 +39,8 @@ class _Settings:
     """Folder that results are written to."""
     data: str | None = None
     """Folder that holds the data of catalogue tasks."""
+    mirror: str | None = None
+    """Folder that the data of mteb's tasks is read from, without the network."""
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
     """How models are run."""
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
@@ -60,6 +63,8 @@ class Config:
     """Folder of results."""
     data: Path | None
     """Folder of the data of catalogue tasks."""
+    mirror: Path | None
+    """Folder of the data of mteb's tasks; None: the hub."""
     runtime: RuntimeOptions
     """How models are run."""
     statistics: StatisticsOptions
@@ -70,8 +75,13 @@ class Config:
     """The policy of ``embeval gate``."""
 
 
-def load_config(path: Path, *, data: Path | None = None) -> Config:
-    """The content of a file. ``data`` overrides its ``data``. Raises ``ConfigError`` with file and line."""
+def load_config(
+    path: Path, *, data: Path | None = None, mirror: Path | None = None, filters: Filters | None = None
+) -> Config:
+    """The content of a file. Raises ``ConfigError`` with file and line.
+
+    ``data`` and ``mirror`` override the keys of these names; ``filters`` say which of mteb's tasks are kept.
+    """
     value, lines = read_yaml(path)
     root = path.resolve().parent
     if not isinstance(value, dict):
@@ -110,13 +120,14 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
 
     if data is None and settings.data is not None:
         data = folder("data")
-    tasks = []
+    mirror = folder("mirror") if mirror is None and settings.mirror is not None else mirror and mirror.absolute()
+    tasks: list[Task[Any]] = []
     for number, entry in enumerate(_list(value, "tasks", fail)):
         try:
             if isinstance(entry, str):
-                tasks.append(requests.parse_task(entry, root=root, data=data))
+                tasks += requests.parse_tasks(entry, root=root, data=data, mirror=mirror, filters=filters)
             elif isinstance(entry, dict):
-                tasks.append(requests.task_from(entry, root=root, data=data))
+                tasks += requests.tasks_from(entry, root=root, data=data, mirror=mirror, filters=filters)
             else:
                 raise ConfigError(f"a name or keys are needed here, not {entry!r}.")
         except UsageError as error:
@@ -124,6 +135,7 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         except (DataError, ModelError) as error:
             place = f"{path}, line {line_of(lines, ('tasks', number))}"
             raise type(error)(f"{place}: tasks[{number}]: {error}") from None
+    tasks = requests.each_once(tasks)
     try:
         requests.refuse_same_names(tasks)
     except ConfigError as error:
@@ -135,6 +147,7 @@ def load_config(path: Path, *, data: Path | None = None) -> Config:
         tasks=tuple(tasks),
         results=folder("results"),
         data=data,
+        mirror=mirror,
         runtime=settings.runtime,
         statistics=settings.statistics,
         bm25=settings.bm25,
@@ -205,8 +218,10 @@ def config_schema() -> dict[str, Any]:
     model = border.schema(ModelSpec)
     settings = border.schema(_Settings)
     definitions = {**settings.pop("$defs", {}), **policy.pop("$defs", {}), "ModelSpec": model, "Policy": policy}
-    entries: list[dict[str, Any]] = [{"type": "string", "description": "Name in the catalogue, or [type:]path."}]
-    for name in TASK_TYPES.names():
+    entries: list[dict[str, Any]] = [
+        {"type": "string", "description": "Name in the catalogue, mteb:NAME, or [type:]path."}
+    ]
+    for name in (name for name in TASK_TYPES.names() if name != mteb_entries.KIND):
         options = border.schema(TASK_TYPES.get(name).options)
         definitions.update(options.get("$defs", {}))
         common = {
@@ -222,6 +237,7 @@ def config_schema() -> dict[str, Any]:
         }
         properties = {**common, **options["properties"]}
         entries.append({"type": "object", "additionalProperties": False, "properties": properties})
+    entries.append(border.schema(mteb_entries.MtebEntry))
     string_model = {"type": "string", "description": "[backend:]name[,key=value…]; 'demo' needs no download."}
     properties = {
         "models": {

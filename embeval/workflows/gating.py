@@ -37,8 +37,6 @@ UNVERIFIABLE = "unverifiable"
 """Revision of a model of which nobody can say what it is."""
 DATA = "data"
 """Part of a protocol that changes with time: the hash of the data."""
-WHOLE = "all"
-"""Sub-set that stands for a whole split."""
 
 
 @dataclass(frozen=True)
@@ -301,15 +299,17 @@ def _fitting(side: Side, of_task: Sequence[Stored], place: Place) -> list[Stored
     if not of_split:
         raise EvidenceError(f"{side.label} on {place.task}: {UnknownNameError('split', str(place.split), splits)}")
     subsets = sorted({each.result.subset for each in of_split})
-    wanted = place.subset or (WHOLE if WHOLE in subsets else subsets[0] if len(subsets) == 1 else None)
-    if wanted is None:
+    if place.subset is None:
+        standing = [each for each in of_split if each.result.stands] or of_split
+        if len({each.result.subset for each in standing if each.result.status == "ok"}) <= 1:
+            return standing
         raise EvidenceError(
             f"{side.label} has results on {place.task} for the sub-sets {', '.join(subsets)}.\n"
             f"Say which: {place.task}[subset={subsets[0]}]/…"
         )
-    found = [each for each in of_split if each.result.subset == wanted]
+    found = [each for each in of_split if each.result.subset == place.subset]
     if not found:
-        raise EvidenceError(f"{side.label} on {place.task}: {UnknownNameError('sub-set', wanted, subsets)}")
+        raise EvidenceError(f"{side.label} on {place.task}: {UnknownNameError('sub-set', place.subset, subsets)}")
     return found
 
 

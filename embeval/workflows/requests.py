@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from embeval.core.protocols import Task
 from embeval.core.specs import ModelSpec, TaskSpec
 from embeval.data import beir, files
 from embeval.encoders.loading import BACKENDS, named
-from embeval.errors import ConfigError, DataError, UnknownNameError
+from embeval.errors import ConfigError, DataError, UnknownNameError, UsageError
+from embeval.mteb_bridge.names import Filters
 from embeval.tasks import TASK_TYPES, catalog
+from embeval.workflows import mteb_entries
 
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z_][\w.]*=)")
 
@@ -88,12 +90,48 @@ def model_from(value: Mapping[str, Any], *, where: str) -> ModelSpec:
     return spec
 
 
-def parse_task(text: str, *, root: Path, data: Path | None) -> Task[Any]:
-    """A task from a catalogue name or ``[TYPE:]PATH``, each with ``,key=value…`` for its options.
+def parse_tasks(
+    text: str, *, root: Path, data: Path | None, mirror: Path | None = None, filters: Filters | None = None
+) -> list[Task[Any]]:
+    """The tasks that a word stands for: as ``parse_task``, and several for ``mteb:NAME``.
 
-    ``root`` is where relative paths start, ``data`` the folder that holds the data of catalogue tasks.
+    ``mirror`` is the folder that data of mteb is read from, and ``filters`` say which tasks of mteb are kept.
     """
     head, settings = split_settings(text)
+    kind, colon, name = head.partition(":")
+    if colon and kind == mteb_entries.KIND:
+        entry = {**settings, mteb_entries.KIND: name}
+        return mteb_entries.tasks_from(entry, root=root, mirror=mirror, filters=filters)
+    return [_parsed(head, settings, root, data)]
+
+
+def tasks_from(
+    entry: Mapping[str, Any],
+    *,
+    root: Path,
+    data: Path | None,
+    mirror: Path | None = None,
+    filters: Filters | None = None,
+) -> list[Task[Any]]:
+    """The tasks that the keys of a mapping stand for: as ``task_from``, and several for ``{mteb: NAME}``."""
+    if mteb_entries.KIND in entry:
+        return mteb_entries.tasks_from(entry, root=root, mirror=mirror, filters=filters)
+    return [task_from(entry, root=root, data=data)]
+
+
+def parse_task(text: str, *, root: Path, data: Path | None, mirror: Path | None = None) -> Task[Any]:
+    """A task from a catalogue name, ``mteb:NAME`` or ``[TYPE:]PATH``, each with ``,key=value…`` for its options.
+
+    ``root`` is where relative paths start, ``data`` the folder that holds the data of catalogue tasks. Raises
+    ``UsageError`` for a name that stands for several.
+    """
+    found = parse_tasks(text, root=root, data=data, mirror=mirror)
+    if len(found) > 1:
+        raise UsageError(f"{text!r} stands for {len(found)} tasks, and one is needed here.")
+    return found[0]
+
+
+def _parsed(head: str, settings: Mapping[str, Any], root: Path, data: Path | None) -> Task[Any]:
     kind, colon, path = head.partition(":")
     if colon and kind.replace("-", "_") in TASK_TYPES.names():
         return task_from({"type": kind.replace("-", "_"), "data": path, **settings}, root=root, data=data)
@@ -112,6 +150,8 @@ TASK_KEYS = ("name", "type", "data", "split", *DESCRIPTION_KEYS)
 
 def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Task[Any]:
     """A task from the keys of a mapping; ``type`` and ``name`` are found from the data where they are left out."""
+    if entry.get("type") == mteb_entries.KIND or mteb_entries.KIND in entry:
+        raise ConfigError("A task of mteb is named by {mteb: NAME}, with no other 'name', 'type' or 'data'.", ("type",))
     options = {key: value for key, value in entry.items() if key not in TASK_KEYS}
     known = catalog.find(entry["name"]) if isinstance(entry.get("name"), str) and "data" not in entry else None
     if known is not None:
@@ -224,11 +264,26 @@ def refuse_same_models(models: Sequence[ModelSpec]) -> None:
             raise ConfigError(f"The model {model.label!r} is named twice, with the same settings.", key=(number,))
 
 
+def each_once(tasks: Iterable[Task[Any]]) -> list[Task[Any]]:
+    """The tasks without those of mteb that came up before, as in a benchmark and by their own name."""
+    found: list[Task[Any]] = []
+    for task in tasks:
+        if task.spec.type != mteb_entries.KIND or all(task.spec != other.spec for other in found):
+            found.append(task)
+    return found
+
+
 def refuse_same_names(tasks: Sequence[Task[Any]]) -> None:
     """Raises ``ConfigError`` where two tasks would write to one folder of results."""
     seen: dict[tuple[str, str], str] = {}
     for number, task in enumerate(tasks):
         key = (task.spec.name, task.spec.dataset.split)
+        if key in seen and task.spec.type == mteb_entries.KIND:
+            raise ConfigError(
+                f"{task.spec.name} ({task.spec.dataset.split}) is asked for twice, with other options or sub-sets. "
+                "Evaluate the two into different folders (--results).",
+                key=(number,),
+            )
         if key in seen:
             raise ConfigError(
                 f"Two tasks are called {task.spec.name!r} ({seen[key]} and {task.spec.dataset.path}). "

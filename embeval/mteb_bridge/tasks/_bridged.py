@@ -12,6 +12,7 @@ from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, Metric, System, TaskRef, require_encoder
+from embeval.core.signature import STANDS
 from embeval.core.specs import RuntimeOptions, TaskSpec
 from embeval.errors import EvaluationError, did_you_mean
 from embeval.mteb_bridge import evaluation
@@ -28,8 +29,6 @@ VERSION = 1
 """Raised when the same data and vectors give another number."""
 SEARCHED = "AbsTaskRetrieval"
 """mteb's class of tasks in which systems rank documents, so that those without vectors fit too."""
-STANDS = "stands"
-"""Key of the protocol that names the sub-set which stands for the task where it isn't all items pooled."""
 
 
 @dataclass(frozen=True)
