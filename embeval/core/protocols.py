@@ -164,6 +164,8 @@ class PairScores:
     """Tokens cut off."""
     work: Work = field(default_factory=Work)
     """What went through the model; what came from the cache did not."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where things came from, as far as no number hangs on it; for the provenance."""
 
 
 @runtime_checkable
@@ -291,6 +293,8 @@ class Collected:
     """Wall seconds of each phase."""
     work: Work = field(default_factory=Work)
     """What went through the model; what came from the cache did not."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where things came from, as far as no number hangs on it; for the provenance."""
 
 
 @runtime_checkable

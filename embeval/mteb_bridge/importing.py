@@ -57,6 +57,8 @@ class Imported:
     """The task, as mteb spells it."""
     rows: Mapping[str, int]
     """``configuration/split`` -> rows."""
+    subsets: tuple[str, ...]
+    """Sub-sets of the task that there are files of."""
     missing: tuple[str, ...]
     """Sub-sets of the task that there is no file of."""
     differences: tuple[str, ...]
@@ -98,8 +100,14 @@ def import_as(
                 "of. Say --anyway to import them; results then carry a warning."
             )
         mirror.write_manifest(partial, _manifest(name, tables, partial))
-    missing = tuple(each for each in task.metadata.hf_subsets if each not in task.hf_subsets)
-    return Imported(folder=folder, task=name, rows=rows, missing=missing, differences=tuple(differences))
+    return Imported(
+        folder=folder,
+        task=name,
+        rows=rows,
+        subsets=tuple(task.hf_subsets),
+        missing=tuple(each for each in task.metadata.hf_subsets if each not in task.hf_subsets),
+        differences=tuple(differences),
+    )
 
 
 def _load(task: Any, tables: Sequence[Table], into: Path, partial: Path) -> list[str]:
@@ -219,9 +227,9 @@ def _in_rows(task: Any, words: Sequence[str]) -> tuple[str, str] | None:
         return None
     if len(known) == 1 and not task.metadata.is_multilingual:
         return task.metadata.dataset.get("name", WHOLE), words[-1]
-    if len(words) > 1 and words[-2] in known:
-        return words[-2], words[-1]
-    return (known[0], words[-1]) if len(known) == 1 else None
+    subset = _known(words[-2], known) if len(words) > 1 else None
+    subset = subset or (known[0] if len(known) == 1 else None)
+    return None if subset is None else (subset, words[-1])
 
 
 def _in_retrieval(task: Any, words: Sequence[str]) -> tuple[str, str] | None:
@@ -242,8 +250,14 @@ def _in_retrieval(task: Any, words: Sequence[str]) -> tuple[str, str] | None:
     if not task.metadata.is_multilingual:
         return (WHOLE if table == QRELS else table), split
     known = task.metadata.hf_subsets
-    subset = words[at - 1] if at and words[at - 1] in known else known[0] if len(known) == 1 else None
+    subset = _known(words[at - 1], known) if at else None
+    subset = subset or (known[0] if len(known) == 1 else None)
     return None if subset is None else (f"{subset}-{table}", split)
+
+
+def _known(word: str, subsets: Collection[str]) -> str | None:
+    """The sub-set that a word names, however it is spelled."""
+    return next((each for each in subsets if each.casefold() == word.casefold()), None)
 
 
 def _subset(configuration: str, known: Collection[str]) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 from embeval.core.figures import size
 from embeval.core.progress import Progress, Silent
-from embeval.errors import DataError, EmbevalError, StoreError
+from embeval.errors import ConfigError, DataError, EmbevalError, StoreError
 from embeval.mteb_bridge import door, mirror, names
 from embeval.mteb_bridge.mirror import Manifest, MirroredFile, Source
+from embeval.mteb_bridge.names import Filters
 from embeval.store import atomic, folders
 
 PARTIAL = ".{}.partial"
@@ -42,16 +43,21 @@ class Pulled:
     """Why it failed."""
 
 
-def pull(wanted: Sequence[str], folder: Path, progress: Progress | None = None) -> Iterator[Pulled]:
+def pull(
+    wanted: Sequence[str], folder: Path, *, filters: Filters | None = None, progress: Progress | None = None
+) -> Iterator[Pulled]:
     """What becomes of each data set that tasks and benchmarks need. One that fails doesn't stop the others.
 
-    Each is whole or not there; what a killed attempt downloaded is not downloaded again. Raises ``UnknownNameError``
-    before anything is downloaded, and ``StoreError`` where ``folder`` can't be written.
+    Each is whole or not there; what a killed attempt downloaded is not downloaded again. ``filters`` say which of the
+    tasks are kept. Raises ``UnknownNameError`` before anything is downloaded, and ``StoreError`` where ``folder`` can't
+    be written.
     """
     needed: dict[Source, dict[str, None]] = {}
     for name in wanted:
-        for task in names.named(name.removeprefix("mteb:")):
+        for task in names.kept(names.named(name.removeprefix("mteb:")), filters or Filters()):
             needed.setdefault(mirror.sources()[task.metadata.name], {})[task.metadata.name] = None
+    if not needed:
+        raise ConfigError("No task of these names fits the filters.")
     atomic.refuse_unwritable(folder)
     for number, (source, tasks) in enumerate(needed.items(), start=1):
         watched = progress or Silent()

@@ -224,7 +224,10 @@ class _Worker:
         load_model_s += late_s
         info = encoder.info
         origin = provenance.collect(
-            device=info.device, num_threads=info.num_threads, batch_tokens=info.batch_tokens, extra=info.extra
+            device=info.device,
+            num_threads=info.num_threads,
+            batch_tokens=info.batch_tokens,
+            extra={**info.extra, **collected.origins},
         )
         evidence = assemble.Evidence(
             model=encoder.spec,
