@@ -212,11 +212,8 @@ def _table(task: Any, path: Path, parts: Sequence[str], *, said: bool = False) -
 
 
 def _is_retrieval(task: Any) -> bool:
-    """Whether mteb reads a corpus, queries and judgments, and not rows of query, positives and negatives."""
-    from mteb.abstasks.text.reranking import OLD_FORMAT_RERANKING_TASKS
-
-    parents = {parent.__name__ for parent in type(task).__mro__}
-    return "AbsTaskRetrieval" in parents and task.metadata.name not in OLD_FORMAT_RERANKING_TASKS
+    """Whether mteb reads a corpus, queries and judgments."""
+    return "AbsTaskRetrieval" in {parent.__name__ for parent in type(task).__mro__}
 
 
 def _in_rows(task: Any, words: Sequence[str]) -> tuple[str, str] | None:

@@ -29,8 +29,12 @@ class Hub:
     """Path -> what is sent in place of its content."""
     refused: set[str] = field(default_factory=set)
     """Paths for which the server has no answer."""
+    stalled: set[str] = field(default_factory=set)
+    """Paths of which half is sent, and then nothing until the hub ends."""
     sent: list[str] = field(default_factory=list)
     """Paths of the files that were sent."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Whether the hub has ended."""
 
 
 def _oid(content: bytes) -> str:
@@ -105,9 +109,20 @@ class _Handler(BaseHTTPRequestHandler):
         sent = self.hub.broken.get(path, content)
         if body:
             self.hub.sent.append(path)
+            if path in self.hub.stalled:
+                self._stall(content)
+                return
         lfs = _lfs(content)
         etag = _oid(content) if lfs is None else lfs["oid"]
         self._send(200, sent, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT}, body=body)
+
+    def _stall(self, content: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2])
+        self.wfile.flush()
+        self.hub.ended.wait()
 
     def _send(self, status: int, content: bytes, headers: dict[str, str], *, body: bool) -> None:
         self.send_response(status)
@@ -129,6 +144,7 @@ def running() -> Iterator[Hub]:
     try:
         yield hub
     finally:
+        hub.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()
