@@ -146,7 +146,9 @@ def test_bad_rows_are_told_with_file_and_line(tmp_path: Path) -> None:
     """And nothing is written; what mteb itself can't do with the rows is told with the task."""
     into = tmp_path / "mirror"
     path = tmp_path / "test.jsonl"
-    write_jsonl(path, [{"sentence1": "a", "sentence2": "b", "score": 1}, {"sentence1": 5, "sentence2": "b", "score": 1}])
+    write_jsonl(
+        path, [{"sentence1": "a", "sentence2": "b", "score": 1}, {"sentence1": 5, "sentence2": "b", "score": 1}]
+    )
     with pytest.raises(DataError, match=r"test\.jsonl, line 2: 'sentence1' holds a number here and a str in line 1"):
         imported("BIOSSES", path, into=into)
     path.write_text('{"sentence1": "\\ud800", "sentence2": "b", "score": 1}\n', encoding="utf-8")
