@@ -37,8 +37,8 @@ def installed_version() -> str:
 def quiet() -> Iterator[None]:
     """Inside, mteb and what it builds on log errors only and draw no bars; global random states are left as they were.
 
-    mteb seeds ``random``, ``numpy.random`` and torch whenever a task is made, and it makes thousands to list them. Torch
-    without a GPU remembers each seed for the GPU with a whole traceback: 10 ms a task.
+    mteb seeds ``random``, ``numpy.random`` and torch whenever a task is made, and it makes thousands to list them.
+    Torch without a GPU keeps each seed for the GPU, with a whole traceback: 10 ms a task.
     """
     states = random.getstate(), np.random.get_state()  # noqa: NPY002 - the global state is what has to be put back
     levels = {name: logging.getLogger(name).level for name in NOISY}
@@ -63,7 +63,7 @@ def _torch_unseeded() -> Iterator[None]:
         yield
         return
     before = torch.manual_seed, torch.cuda.manual_seed_all
-    torch.manual_seed = torch.cuda.manual_seed_all = lambda seed: None
+    torch.manual_seed = torch.cuda.manual_seed_all = lambda _: None
     try:
         yield
     finally:

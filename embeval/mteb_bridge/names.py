@@ -138,7 +138,9 @@ def _parts(task: Any) -> list[Any]:
 
 def _usual() -> list[Any]:
     """What mteb itself lists, without tasks that need more than texts."""
-    found = door.library().get_tasks(modalities=["text"], exclusive_modality_filter=True)
+    library = door.library()
+    with door.quiet():
+        found = library.get_tasks(modalities=["text"], exclusive_modality_filter=True)
     return [task for task in found if not task.is_aggregate]
 
 

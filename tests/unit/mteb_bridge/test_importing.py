@@ -106,7 +106,7 @@ def test_a_beir_folder_becomes_a_retrieval_task(tmp_path: Path) -> None:
 
 def test_candidates_of_a_reranking_task(tmp_path: Path) -> None:
     """Tables by the words before ``=``, with lists in a column."""
-    given = {
+    given: dict[str, list[dict[str, Any]]] = {
         "corpus": [{"_id": "d1", "text": "one"}, {"_id": "d2", "text": "two"}],
         "queries": [{"_id": "q1", "text": "?"}],
         "qrels/test": [{"query-id": "q1", "corpus-id": "d2", "score": 1}],
@@ -169,7 +169,7 @@ def test_only_an_import_is_overwritten(tmp_path: Path) -> None:
     file = write_pairs(tmp_path / "test.jsonl", PAIRS)
     into = tmp_path / "mirror"
     imported("BIOSSES", file, into=into)
-    with pytest.raises(ConfigError, match="exists and is not empty.*--overwrite"):
+    with pytest.raises(ConfigError, match=r"exists and is not empty.*--overwrite"):
         imported("BIOSSES", file, into=into)
     write_pairs(file, [*PAIRS[1:], PAIRS[0]])
     imported("BIOSSES", file, into=into, overwrite=True)

@@ -157,7 +157,7 @@ def test_what_datasets_makes_lies_in_our_cache_and_is_used_again(
     (made,) = (cache_folder() / sealing.FOLDER).iterdir()
     assert list(made.rglob("*.arrow"))
     assert not (tmp_path / "users").exists()
-    assert config.HF_DATASETS_CACHE == tmp_path / "users"
+    assert tmp_path / "users" == config.HF_DATASETS_CACHE
     left = made / "cache-0123456789abcdef.arrow"  # of a transform, an hour ago
     left.write_bytes(b"x")
     os.utime(left, (0, 0))

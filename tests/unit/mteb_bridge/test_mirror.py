@@ -78,8 +78,10 @@ def test_what_is_missing_is_told_with_the_way_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         mirror.located(tmp_path, "STS12")
     assert str(caught.value).splitlines() == [
-        f"mteb:STS12: the mirror {tmp_path} lacks its data, mteb/sts12-sts at revision {STS12.revision}. "
-        "It has mteb/sts12-sts at older.",
+        (
+            f"mteb:STS12: the mirror {tmp_path} lacks its data, mteb/sts12-sts at revision {STS12.revision}. "
+            "It has mteb/sts12-sts at older."
+        ),
         f"Where the hub can be reached: embeval data pull STS12 --to {tmp_path}",
         f"With files of your own: embeval data import --as-mteb STS12 FILE… --to {tmp_path}",
     ]

@@ -96,8 +96,10 @@ def test_each_failure_says_what_to_do_and_stops_nothing(server: Hub, tmp_path: P
     done = pull(tmp_path, "STS13", "STS14", "STS15", "STS12")
     assert [each.status for each in done] == ["failed"] * 3 + ["pulled"]
     assert [str(each.error) for each in done[:3]] == [
-        "mteb/sts13-sts is given out on request. Ask for it on https://huggingface.co/datasets/mteb/sts13-sts, then "
-        "log in with 'hf auth login'.",
+        (
+            "mteb/sts13-sts is given out on request. Ask for it on https://huggingface.co/datasets/mteb/sts13-sts, "
+            "then log in with 'hf auth login'."
+        ),
         "mteb/sts14-sts is private, or no longer on the hub. Where you may read it, log in with 'hf auth login'.",
         "mteb/sts15-sts is read by a script of its own (sts15-sts.py), which no mteb of today runs.",
     ]
