@@ -55,7 +55,7 @@ def expand(
 
     An aggregate such as CQADupstackRetrieval comes to its tasks. What fits all ``filters`` is kept; ``splits``
     replaces those that mteb evaluates, and ``subsets`` keeps these only. Raises ``UnknownNameError`` for a name, type,
-    language, domain, split or sub-set that there is not, and ``ConfigError`` where nothing is left.
+    language, domain or sub-set that there is not, and ``ConfigError`` where nothing is left.
     """
     tasks = named(name)
     for each in filters:
@@ -63,7 +63,6 @@ def expand(
             raise ConfigError(f"mteb:{name}: no task of {_spelled(each)}.")
     if subsets is not None:
         tasks = _with_subsets(name, tasks, subsets)
-    _refuse_unknown_splits(name, tasks, splits)
     return tuple(
         Evaluation(
             name=metadata.name,
@@ -211,16 +210,6 @@ def _with_subsets(name: str, tasks: Sequence[Any], subsets: Collection[str]) -> 
     for task in tasks:
         task.hf_subsets = [each for each in task.hf_subsets if each in subsets]
     return [task for task in tasks if task.hf_subsets]
-
-
-def _refuse_unknown_splits(name: str, tasks: Sequence[Any], splits: Collection[str] | None) -> None:
-    """A split that mteb doesn't evaluate may be in the data; one that no statistics know of is a slip."""
-    for task in tasks:
-        statistics = task.metadata.descriptive_stats or {}
-        there = {*task.metadata.eval_splits, *statistics}
-        for split in splits or ():
-            if statistics and split not in there:
-                raise UnknownNameError(f"split of mteb:{name}", split, there)
 
 
 def _spelled(filters: Filters) -> str:

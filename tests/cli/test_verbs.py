@@ -28,7 +28,7 @@ from embeval.cli.main import VERBS
 from embeval.core.specs import ModelSpec
 from embeval.encoders import loading
 from embeval.store.results import ResultStore
-from embeval.tasks import catalog
+from embeval.tasks import TASK_TYPES, catalog
 from embeval.tasks.retrieval import RetrievalOptions
 from embeval.workflows.template import TEMPLATE
 from tests.support.commands import Done, embeval, environment
@@ -866,7 +866,7 @@ def test_leaderboard_names_failures(project: Project, tmp_path: Path) -> None:
 def test_tasks_list(project: Project) -> None:
     """Task types and the whole catalogue, and whether the data is there; --data looks in a folder."""
     value = project("tasks", "list", "--json").json
-    assert set(value["types"]) == {"retrieval", "sts"}
+    assert set(value["types"]) == set(TASK_TYPES.names())
     names = [entry["name"] for entry in value["catalogue"]]
     assert names == [spec.name for spec in catalog.specs()]
     assert [entry["name"] for entry in value["catalogue"] if entry["data_found"]] == ["demo-docs", "demo-pairs"]
@@ -1068,6 +1068,8 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
             "embeval run --task STSB",
             ["STSBenchmark", *(f"STSBenchmarkMultilingualSTS-{language}" for language in ("de", "es", "zh"))],
         ),
+        ("embeval run -t m", ["mteb:"]),
+        ("embeval tasks show mteb:stsbenchmarkm", ["mteb:stsbenchmarkmultilingualsts"]),
         ("embeval tasks show SciF", ["SciFact"]),
         ("embeval tasks show scif", ["scifact"]),  # a completion must begin as what was typed does
         ("embeval models show h", ["hashing"]),
