@@ -358,6 +358,7 @@ def _as_json(outcomes: list[Outcome]) -> Any:
             {
                 "model": outcome.step.model.name,
                 "task": outcome.step.task.name,
+                "split": outcome.step.task.dataset.split,
                 "status": outcome.status,
                 "seconds": round(outcome.seconds, 3),
                 "files": [str(each.path) for each in outcome.stored],

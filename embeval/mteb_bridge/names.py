@@ -163,9 +163,9 @@ def _plain(name: str) -> str:
 
 
 def _fitting(filters: Filters) -> Callable[[Any], bool]:
-    types = _known("type", filters.types, _every(lambda each: [each.type]))
-    domains = _known("domain", filters.domains, _every(lambda each: each.domains or []))
-    _known("language", filters.languages, _every(_codes))
+    types = _known("type", filters.types)
+    domains = _known("domain", filters.domains)
+    _known("language", filters.languages)
 
     def fits(metadata: Any) -> bool:
         return (not types or metadata.type in types) and (not domains or not domains.isdisjoint(metadata.domains or ()))
@@ -173,17 +173,26 @@ def _fitting(filters: Filters) -> Callable[[Any], bool]:
     return fits
 
 
-def _known(kind: str, wanted: Sequence[str], known: frozenset[str]) -> set[str]:
+def _known(kind: str, wanted: Sequence[str]) -> set[str]:
     """The names as mteb spells them."""
-    spelled = {_bare(each): each for each in sorted(known)}
+    if not wanted:
+        return set()
+    spelled = {_bare(each): each for each in sorted(_every()[kind])}
     for name in wanted:
         if _bare(name) not in spelled:
-            raise UnknownNameError(f"{kind} of mteb tasks", name, known)
+            raise UnknownNameError(f"{kind} of mteb tasks", name, _every()[kind])
     return {spelled[_bare(name)] for name in wanted}
 
 
-def _every(values: Callable[[Any], Iterable[str]]) -> frozenset[str]:
-    return frozenset(value for task in _usual() for value in values(task.metadata))
+@cache
+def _every() -> dict[str, frozenset[str]]:
+    """Every type, domain and language that there is."""
+    every = [task.metadata for task in _usual()]
+    return {
+        "type": frozenset(each.type for each in every),
+        "domain": frozenset(domain for each in every for domain in each.domains or ()),
+        "language": frozenset(code for each in every for code in _codes(each)),
+    }
 
 
 def _codes(metadata: Any) -> list[str]:

@@ -877,6 +877,29 @@ def test_tasks_list(project: Project) -> None:
     assert {entry["name"] for entry in found if entry["data_found"]} == {"demo-docs", "demo-pairs", "SciFact"}
 
 
+def test_tasks_of_mteb(tmp_path: Path) -> None:
+    """Listed under filters, with mteb's own size and licence, and whether the mirror has their data."""
+    write_pairs(tmp_path / "copies" / "BIOSSES" / "test.jsonl", [("one", "two", 1.0)])
+    env = {"EMBEVAL_MIRROR": "copies", "EMBEVAL_DOMAINS": "medical", "EMBEVAL_TYPES": "sts"}
+    listed = embeval("tasks", "list", "--mteb", "--language", "eng", cwd=tmp_path, env=env)
+    assert listed.code == 0
+    assert re.search(r"^ BIOSSES +STS +eng +100 +not specified +Medical +yes", listed.out, re.MULTILINE)
+    shown = embeval("tasks", "show", "mteb:biosses", "--json", cwd=tmp_path).json["tasks"]
+    assert [(each["name"], each["items"], each["in_mirror"]) for each in shown] == [("BIOSSES", 100, None)]
+
+
+def test_run_of_tasks_of_mteb(tmp_path: Path) -> None:
+    """What the mirror lacks is a recorded failure and the exit code 3; the rest of the pattern is done."""
+    write_pairs(tmp_path / "copies" / "STS13" / "test.jsonl", [("one", "one two", 3.0), ("two", "a", 1), ("b", "c", 0)])
+    done = embeval("run", "-m", "hashing", "-t", "mteb:STS1*", "--mirror", "copies", "--json", cwd=tmp_path)
+    assert done.code == 3
+    assert {step["task"]: step["status"] for step in done.json["steps"]} == {
+        f"mteb:STS{year}": "done" if year == 13 else "failed" for year in (12, 13, 14, 15, 16, 17)
+    }
+    assert [result["task"]["name"] for result in done.json["results"]] == ["mteb:STS13"]
+    assert done.err.count("embeval data pull STS1") == 5
+
+
 def test_tasks_show(project: Project, pairs: Path) -> None:
     """What the data holds where it is there, where it belongs where it is not, and one's own data."""
     value = project("tasks", "show", "demo-docs", "--json").json
@@ -1069,7 +1092,7 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
             ["STSBenchmark", *(f"STSBenchmarkMultilingualSTS-{language}" for language in ("de", "es", "zh"))],
         ),
         ("embeval run -t m", ["mteb:"]),
-        ("embeval tasks show mteb:stsbenchmarkm", ["mteb:stsbenchmarkmultilingualsts"]),
+        ("embeval tasks show mteb:stsbenchmarkm", ["mteb:stsbenchmarkmultilingualSTS"]),
         ("embeval tasks show SciF", ["SciFact"]),
         ("embeval tasks show scif", ["scifact"]),  # a completion must begin as what was typed does
         ("embeval models show h", ["hashing"]),
