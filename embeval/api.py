@@ -99,6 +99,7 @@ def evaluate(
     *,
     results: str | Path = "results",
     data: str | Path | None = None,
+    mirror: str | Path | None = None,
     runtime: RuntimeOptions | None = None,
     statistics: StatisticsOptions | None = None,
     overwrite: bool = False,
@@ -108,11 +109,11 @@ def evaluate(
 
     Models and tasks are given as on the command line (``"sts:pairs.csv,columns.score=gold"``), as the keys of an
     entry of embeval.yaml, or as specs; one alone needs no list. ``data`` is the folder with the data of catalogue
-    tasks. Raises the first error that a step ran into.
+    tasks, ``mirror`` that with the data of mteb's. Raises the first error that a step ran into.
     """
     request = Request(
         models=tuple(_model(model) for model in _listed(models)),
-        tasks=tuple(_tasks(_listed(tasks), data)),
+        tasks=tuple(_tasks(_listed(tasks), data, mirror)),
         results=_path(results, "results"),
         runtime=_checked(runtime or RuntimeOptions(), RuntimeOptions, "runtime"),
         statistics=_checked(statistics or StatisticsOptions(), StatisticsOptions, "statistics"),
@@ -175,14 +176,20 @@ def leaderboard(
 ) -> Board:
     """Stored results as a table of models by tasks; ``metric`` shows that one instead of each main score.
 
-    ``task`` keeps tasks of that name, or with it in their name; ``older`` also shows results on data
-    that is not the latest. Files that can't be read are left out and listed in ``broken``.
+    ``task`` keeps tasks of that name, or with it in their name, or those of ``mteb:BENCHMARK``; ``older`` also shows
+    results on data that is not the latest. Files that can't be read are left out and listed in ``broken``.
     """
     from embeval.leaderboard.board import build
     from embeval.store.results import ResultStore
+    from embeval.workflows import mteb_entries
 
     broken: list[str] = []
-    found = ResultStore(_path(results, "results")).find(task=task, broken=broken)
+    store = ResultStore(_path(results, "results"))
+    wanted = [task] if isinstance(task, str) else task
+    if wanted is not None and any(each.startswith(f"{mteb_entries.KIND}:") for each in wanted):
+        there = {each.result.task.name for each in store.find(broken=[])}
+        wanted = [name for each in wanted for name in mteb_entries.filed_under(each, there)]
+    found = store.find(task=wanted, broken=broken)
     return replace(build((each.result for each in found), metric=metric, older=older), broken=tuple(broken))
 
 
@@ -232,6 +239,7 @@ def compare(
     results: str | Path = "results",
     statistics: StatisticsOptions | None = None,
     data: str | Path | None = None,
+    mirror: str | Path | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> CompareReport:
@@ -243,7 +251,7 @@ def compare(
     """
     from embeval.workflows import comparing
 
-    named = {"sides", "tasks", "metrics", "results", "statistics", "data"}
+    named = {"sides", "tasks", "metrics", "results", "statistics", "data", "mirror"}
     known = {each.name for each in fields(comparing.CompareRequest)} - named
     if strange := [name for name in options if name not in known]:
         raise UnknownNameError("option of compare", strange[0], known)
@@ -254,6 +262,7 @@ def compare(
         metrics=_names(metrics, "metrics"),
         statistics=_checked(statistics or StatisticsOptions(), StatisticsOptions, "statistics"),
         data=_path(data, "data") if data is not None else None,
+        mirror=_path(mirror, "mirror") if mirror is not None else None,
         **options,
     )
     return comparing.compare(request, progress)
@@ -322,18 +331,19 @@ def _model(model: Any) -> ModelSpec:
     raise ConfigError(f"A model is a name, keys or a ModelSpec, not {model!r}.")
 
 
-def _tasks(tasks: Sequence[Any], data: str | Path | None) -> list[Task[Any]]:
+def _tasks(tasks: Sequence[Any], data: str | Path | None, mirror: str | Path | None) -> list[Task[Any]]:
     from embeval.core.protocols import Task
     from embeval.tasks import TASK_TYPES
     from embeval.workflows import requests
 
     folder = _path(data, "data") if data is not None else None
+    of_mteb = _path(mirror, "mirror") if mirror is not None else None
     bound: list[Task[Any]] = []
     for task in tasks:
         if isinstance(task, str):
-            bound.append(requests.parse_task(task, root=Path(), data=folder))
+            bound += requests.parse_tasks(task, root=Path(), data=folder, mirror=of_mteb)
         elif isinstance(task, Mapping):
-            bound.append(requests.task_from(_without_paths(task), root=Path(), data=folder))
+            bound += requests.tasks_from(_without_paths(task), root=Path(), data=folder, mirror=of_mteb)
         elif isinstance(task, TaskSpec):
             spec = _checked(task, TaskSpec, "task")
             bound.append(TASK_TYPES.get(spec.type).bind(spec, root=Path()))
@@ -341,5 +351,6 @@ def _tasks(tasks: Sequence[Any], data: str | Path | None) -> list[Task[Any]]:
             bound.append(task)
         else:
             raise ConfigError(f"A task is a name, keys, a TaskSpec or a bound task, not {task!r}.")
+    bound = requests.each_once(bound)
     requests.refuse_same_names(bound)
     return bound

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from embeval.mteb_bridge.importing import Imported
-    from embeval.mteb_bridge.overview import Held
+    from embeval.mteb_bridge.holdings import Held
     from embeval.mteb_bridge.pulling import Pulled
 
 SOURCES = {"hub": "the hub", "import": "an import", "hand": "laid out by hand", "unknown": "unknown"}
@@ -98,7 +98,7 @@ def mirror(
 
     Exits with 3 where one isn't.
     """
-    from embeval.mteb_bridge.overview import held
+    from embeval.mteb_bridge.holdings import held
 
     if folder is None:
         raise UsageError("Say which folder: embeval data mirror FOLDER.")

@@ -10,7 +10,15 @@ import typer
 
 from embeval.cli import _state
 from embeval.cli._complete import complete_task
-from embeval.cli._state import DataOption, DebugOption, DeviceOption, JsonOption, QuietOption, ResultsOption
+from embeval.cli._state import (
+    DataOption,
+    DebugOption,
+    DeviceOption,
+    JsonOption,
+    MirrorOption,
+    QuietOption,
+    ResultsOption,
+)
 from embeval.core.characters import steady
 from embeval.core.paths import expanded
 from embeval.errors import UsageError
@@ -105,6 +113,7 @@ def compare(
         str | None, typer.Option(envvar="EMBEVAL_QRELS", help="Judgments that TREC runs are scored against.")
     ] = None,
     data: DataOption = None,
+    mirror: MirrorOption = None,
     run: Annotated[
         bool, typer.Option("--run/--no-run", envvar="EMBEVAL_RUN", help="Runs what is missing of --task.")
     ] = True,
@@ -155,6 +164,7 @@ def compare(
         show=show,
         qrels=qrels,
         **_golden(golden, data),
+        mirror=expanded(mirror) if mirror is not None else None,
         statistics=_statistics(level=level, resamples=resamples, seed=seed),
         correction=correction.value,
         run_missing=run,

@@ -1,55 +1,103 @@
-"""What a mirror holds."""
+"""What there is to choose from: mteb's tasks of texts with size, languages and licence, and its benchmarks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from embeval.errors import DataError
-from embeval.mteb_bridge import mirror
-from embeval.mteb_bridge.mirror import MANIFEST, Place
+from embeval.core.border import BORDER
+from embeval.mteb_bridge import door, mirror, names
+from embeval.mteb_bridge.names import Filters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
-    """One data set of a mirror."""
+class Described:
+    """What mteb says of a task."""
 
-    folder: Path
-    tasks: tuple[str, ...]
-    """Tasks that read it; none where no task of the installed mteb does."""
-    source: str
-    """``hub``, ``import``, ``hand`` for what was laid out by hand, or ``unknown``."""
-    bytes: int
-    problem: str | None = None
-    """Why it can't be used; None where it can."""
+    __pydantic_config__ = BORDER
+
+    name: str
+    """Its name, as mteb spells it."""
+    type: str
+    """Its type, such as ``STS``."""
+    description: str
+    """What it is, in a sentence or two."""
+    languages: tuple[str, ...]
+    """ISO 639-3 codes of what is evaluated."""
+    domains: tuple[str, ...]
+    """Where its texts come from, such as ``Legal``."""
+    splits: tuple[str, ...]
+    """Splits that mteb evaluates."""
+    subsets: tuple[str, ...]
+    """Its sub-sets."""
+    items: int | None
+    """Rows of these splits by mteb's statistics, all sub-sets; documents count too. None where mteb has none."""
+    license: str | None
+    """Licence of the data."""
+    main_score: str
+    """The metric that stands for it at mteb."""
+    dataset: str
+    """Its data set on the hub."""
+    revision: str
+    """The commit of it."""
+    superseded_by: str | None
+    """The task that mteb recommends instead."""
+    in_mirror: bool | None
+    """Whether the mirror holds its data; None: there is no mirror."""
 
 
-def held(folder: Path, *, verify: bool = False) -> Iterator[Held]:
-    """Every data set of a mirror, each file compared with its hash; ``verify`` hashes again what is remembered.
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """A list of tasks that mteb gives a name."""
 
-    Raises ``DataError`` where there is no such folder.
-    """
-    if not folder.is_dir():
-        raise DataError(f"The mirror {folder}: {'not a folder' if folder.exists() else 'no such folder'}.")
-    for name in sorted(mirror.sources()):
-        own = folder / name
-        if mirror.holds_files(own):
-            yield _held(own, (name,), verify=verify)
-    readers: dict[Path, list[str]] = {}
-    for name, source in mirror.sources().items():
-        readers.setdefault(source.folder(folder), []).append(name)
-    for manifest in sorted(folder.glob(f"*/*/*/{MANIFEST}")):
-        yield _held(manifest.parent, tuple(readers.get(manifest.parent, ())), verify=verify)
+    __pydantic_config__ = BORDER
+
+    name: str
+    """Its name."""
+    tasks: int
+    """How many tasks it has, the tasks of aggregates counted each."""
 
 
-def _held(folder: Path, tasks: tuple[str, ...], *, verify: bool) -> Held:
-    n_bytes = sum((folder / name).stat().st_size for name in mirror.files_of(folder))
-    source, problem = "unknown", None
-    try:
-        place = Place(folder, mirror.read_manifest(folder))
-        source = "hand" if place.manifest is None else place.manifest.source
-        mirror.refuse_changed(place, verify=verify)
-    except DataError as error:
-        problem = str(error)
-    return Held(folder=folder, tasks=tasks, source=source, bytes=n_bytes, problem=problem)
+def tasks(filters: Filters, folder: Path | None = None) -> tuple[Described, ...]:
+    """Public tasks of texts that aren't superseded, filtered, by name. ``folder`` is a mirror."""
+    return described(names.every(filters), folder)
+
+
+def described(found: Sequence[Any], folder: Path | None = None) -> tuple[Described, ...]:
+    """What mteb says of its task objects, in their order."""
+    with door.quiet():
+        return tuple(_described(task, folder) for task in found)
+
+
+def benchmarks() -> tuple[Benchmark, ...]:
+    """All benchmarks that are of texts alone, by name."""
+    found = [(name, names.named(name)) for name in names.benchmarks()]
+    return tuple(
+        Benchmark(name=name, tasks=len(parts))
+        for name, parts in found
+        if all(set(part.metadata.modalities) == {"text"} for part in parts)
+    )
+
+
+def _described(task: Any, folder: Path | None) -> Described:
+    metadata = task.metadata
+    sizes = metadata.n_samples or {}
+    known = [sizes[split] for split in task.eval_splits if split in sizes]
+    return Described(
+        name=metadata.name,
+        type=metadata.type,
+        description=" ".join(metadata.description.split()),
+        languages=tuple(metadata.languages),
+        domains=tuple(metadata.domains or ()),
+        splits=tuple(task.eval_splits),
+        subsets=tuple(task.hf_subsets),
+        items=sum(known) if known else None,
+        license=metadata.license,
+        main_score=metadata.main_score,
+        dataset=metadata.dataset["path"],
+        revision=metadata.dataset["revision"],
+        superseded_by=task.superseded_by or metadata.superseded_by,
+        in_mirror=None if folder is None else mirror.has(folder, metadata.name),
+    )

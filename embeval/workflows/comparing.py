@@ -74,6 +74,8 @@ class CompareRequest:
     """Judgments to score a ranking against, instead."""
     data: Path | None = None
     """Folder that holds the data of catalogue tasks."""
+    mirror: Path | None = None
+    """Folder that the data of mteb's tasks is read from."""
     statistics: StatisticsOptions = field(default_factory=StatisticsOptions)
     """How uncertainty is estimated."""
     correction: str = "holm"
@@ -102,6 +104,7 @@ def compare(
     store = ResultStore(request.results)
     broken: list[str] = []
     stored = sides.all_stored(store, broken)
+    request = _each_task(request, stored)
     named = _distinct(_resolved(_Runner(request, store, progress, on_start), stored), request.sides)
     baseline, *candidates = named
     match = _Matching(request, store)
@@ -505,7 +508,8 @@ class _Runner:
         from embeval.workflows import requests
 
         spec: ModelSpec = requests.parse_model(word)
-        tasks = [requests.parse_task(each, root=Path(), data=self.request.data) for each in words]
+        data, mirror = self.request.data, self.request.mirror
+        tasks = [requests.parse_task(each, root=Path(), data=data, mirror=mirror) for each in words]
         options = local.RunOptions(runtime=self.request.runtime, statistics=self.request.statistics)
         made: list[Stored] = []
         for outcome in local.run([spec], tasks, self.store, options, progress=self._progress, on_start=self._on_start):
@@ -515,6 +519,14 @@ class _Runner:
         if side is None:
             return Side(made[0].result.model.label, tuple(made))
         return replace(side, stored=(*side.stored, *made))
+
+
+def _each_task(request: CompareRequest, stored: Sequence[Stored]) -> CompareRequest:
+    """The request with a benchmark of mteb as its tasks."""
+    from embeval.workflows import mteb_entries
+
+    there = {each.result.task.name for each in stored}
+    return replace(request, tasks=tuple(word for each in request.tasks for word in mteb_entries.words(each, there)))
 
 
 def _with_missing(runner: _Runner, word: str, stored: Sequence[Stored]) -> Side:

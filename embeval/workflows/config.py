@@ -16,7 +16,7 @@ from embeval.core.yaml_files import line_of, read_yaml
 from embeval.encoders import loading, locate
 from embeval.errors import ConfigError, DataError, ModelError, UnknownNameError, UsageError
 from embeval.tasks import TASK_TYPES
-from embeval.workflows import requests
+from embeval.workflows import mteb_entries, requests
 
 if TYPE_CHECKING:
     from embeval.gates.policy import Policy
@@ -218,8 +218,10 @@ def config_schema() -> dict[str, Any]:
     model = border.schema(ModelSpec)
     settings = border.schema(_Settings)
     definitions = {**settings.pop("$defs", {}), **policy.pop("$defs", {}), "ModelSpec": model, "Policy": policy}
-    entries: list[dict[str, Any]] = [{"type": "string", "description": "Name in the catalogue, or [type:]path."}]
-    for name in TASK_TYPES.names():
+    entries: list[dict[str, Any]] = [
+        {"type": "string", "description": "Name in the catalogue, mteb:NAME, or [type:]path."}
+    ]
+    for name in (name for name in TASK_TYPES.names() if name != mteb_entries.KIND):
         options = border.schema(TASK_TYPES.get(name).options)
         definitions.update(options.get("$defs", {}))
         common = {
@@ -235,6 +237,7 @@ def config_schema() -> dict[str, Any]:
         }
         properties = {**common, **options["properties"]}
         entries.append({"type": "object", "additionalProperties": False, "properties": properties})
+    entries.append(border.schema(mteb_entries.MtebEntry))
     string_model = {"type": "string", "description": "[backend:]name[,key=value…]; 'demo' needs no download."}
     properties = {
         "models": {

@@ -2,80 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any
 
 from embeval.core import border
+from embeval.core.border import BORDER
 from embeval.core.protocols import Task
 from embeval.core.specs import DatasetRef, TaskSpec
 from embeval.errors import ConfigError
+from embeval.mteb_bridge import names
+from embeval.mteb_bridge.categories import Parity
+from embeval.mteb_bridge.names import Evaluation, Filters
 from embeval.tasks import TASK_TYPES
-
-if TYPE_CHECKING:
-    from embeval.mteb_bridge.names import Evaluation, Filters
 
 KIND = "mteb"
 """The type of these tasks, and the key of an entry that names them."""
-FILTERS = ("types", "languages", "domains")
-"""Keys that say which tasks are kept."""
-KEYS = (KIND, *FILTERS, "splits", "subsets", "parity", "main_score", "mirror")
-"""What an entry may say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MtebEntry:
+    """What an entry says of tasks of mteb."""
+
+    __pydantic_config__ = BORDER
+
+    mteb: str
+    """A task or benchmark of mteb by its name, or tasks by a pattern such as `STS*`."""
+    types: tuple[str, ...] = ()
+    """Only tasks of these types, such as `PairClassification`."""
+    languages: tuple[str, ...] = ()
+    """Only tasks, and of these the sub-sets, in these languages (ISO 639-3)."""
+    domains: tuple[str, ...] = ()
+    """Only tasks of these domains, such as `Legal`."""
+    splits: tuple[str, ...] | None = None
+    """Splits to evaluate; null: those that mteb does."""
+    subsets: tuple[str, ...] | None = None
+    """Sub-sets to evaluate, such as `de`; null: all that a task has."""
+    parity: Parity = "embeval"
+    """Whose value stands for a task where mteb's is wrong: `embeval` or `mteb`."""
+    main_score: str | None = None
+    """The metric that stands for the tasks in tables; null: mteb's."""
+    mirror: str | None = None
+    """Folder that their data is read from instead of the hub, relative to this file."""
 
 
 def tasks_from(
     entry: Mapping[str, Any], *, root: Path, mirror: Path | None = None, filters: Filters | None = None
 ) -> list[Task[Any]]:
-    """The tasks of an entry. ``filters`` are those that hold for all entries; ``mirror`` is for entries without one.
+    """The tasks of an entry. ``filters`` hold for all entries, ``mirror`` for those that name none.
 
-    Raises ``ConfigError`` for a key or value that there is not and where nothing is left, ``UnknownNameError`` for a
-    name.
+    A value that should be a list may be one name. Raises ``ConfigError`` for a key or value that there is not and where
+    nothing is left, ``UnknownNameError`` for a name.
     """
-    # Imported here: mteb takes seconds, and only these entries need it.
-    from embeval.mteb_bridge import names
-    from embeval.mteb_bridge.categories import Parity
+    asked = _read(entry)
+    own = Filters(types=asked.types, languages=asked.languages, domains=asked.domains)
+    every = (own,) if filters is None else (own, filters)
+    folder = asked.mirror or (None if mirror is None else str(mirror))
+    found = names.expand(asked.mteb, *every, splits=asked.splits, subsets=asked.subsets)
+    return [_bound(each, asked, folder, root) for each in found]
 
+
+def words(text: str, there: Iterable[str] = ()) -> list[str]:
+    """``mteb:NAME`` as one word for each task that the name stands for, each as ``run -t`` takes it.
+
+    A word that isn't of mteb stays as it is, and so does one that fits the name of a task that is ``there``.
+    """
+    found = [] if _fits(text, there) else _parsed(text)
+    return [text] if len(found) < 2 else [_word(task.spec) for task in found]
+
+
+def filed_under(text: str, there: Iterable[str]) -> list[str]:
+    """Those ``there`` that results of the tasks which a word stands for are filed under; a word that fits one as it is.
+
+    A word that stands for none that is there stays as it is, too.
+    """
+    found = [] if _fits(text, there) else [task.spec.name for task in _parsed(text)]
+    return sorted({*found} & {*there}) or [text]
+
+
+def _fits(text: str, there: Iterable[str]) -> bool:
+    return not text.startswith(f"{KIND}:") or any(text.casefold() in name.casefold() for name in there)
+
+
+def _parsed(text: str) -> list[Task[Any]]:
+    from embeval.workflows import requests  # which imports this module
+
+    return requests.parse_tasks(text, root=Path(), data=None)
+
+
+def _word(spec: TaskSpec) -> str:
+    settings: dict[str, Any] = {"splits": spec.dataset.split, "main_score": spec.main_score, **spec.options}
+    told = [
+        f"{key}=[{', '.join(value)}]"
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else f"{key}={value}"
+        for key, value in settings.items()
+        if value is not None
+    ]
+    return ",".join([spec.name, *told])
+
+
+def _read(entry: Mapping[str, Any]) -> MtebEntry:
+    lists = ("types", "languages", "domains", "splits", "subsets")
+    known = [field.name for field in fields(MtebEntry)]
     name = entry.get(KIND)
     if not isinstance(name, str) or not name.strip():
-        raise ConfigError(f"'{KIND}' must be the name of a task or benchmark, not {name!r}.", key=(KIND,))
+        raise ConfigError(f"'{KIND}' must be the name of a task or benchmark of mteb, not {name!r}.", key=(KIND,))
     for key in entry:
-        if key not in KEYS:
-            raise ConfigError(f"mteb:{name}: {border.unknown_key((key,), KEYS)}", key=(key,))
-    own = names.Filters(**{key: _texts(entry, key) or () for key in FILTERS})
-    if (parity := entry.get("parity", "embeval")) not in get_args(Parity):
-        raise ConfigError(f"mteb:{name}: parity must be {' or '.join(get_args(Parity))}, not {parity!r}.", ("parity",))
-    folder = entry.get("mirror", None if mirror is None else str(mirror))
-    if folder is not None and not (isinstance(folder, str) and folder):
-        raise ConfigError(f"mteb:{name}: mirror must be the path of a folder, not {folder!r}.", key=("mirror",))
-    every = (own,) if filters is None else (own, filters)
-    found = names.expand(name.strip(), *every, splits=_texts(entry, "splits"), subsets=_texts(entry, "subsets"))
-    shared = {"parity": parity} if parity != "embeval" else {}
-    shared |= {"mirror": folder} if folder is not None else {}
-    return [_bound(each, shared, entry.get("main_score"), root) for each in found]
+        if key not in known:
+            raise ConfigError(f"mteb:{name}: {border.unknown_key((key,), known)}", key=(key,))
+    value = {key: [each] if key in lists and isinstance(each, str) else each for key, each in entry.items()}
+    for key in lists:
+        if value.get(key) == []:
+            raise ConfigError(f"mteb:{name}: {key} must name at least one.", key=(key,))
+    try:
+        return border.load(MtebEntry, {**value, KIND: name.strip()})
+    except border.BorderError as error:
+        raise ConfigError(f"mteb:{name}: {error.problems[0]}", key=error.problems[0].path) from None
 
 
-def _bound(found: Evaluation, options: Mapping[str, Any], main_score: Any, root: Path) -> Task[Any]:
-    if main_score is not None and not isinstance(main_score, str):
-        raise ConfigError(f"main_score must be the name of a metric, not {main_score!r}.", key=("main_score",))
+def _bound(found: Evaluation, asked: MtebEntry, mirror: str | None, root: Path) -> Task[Any]:
+    options: dict[str, Any] = {"subsets": None if found.subsets is None else list(found.subsets), "mirror": mirror}
+    options |= {"parity": asked.parity} if asked.parity != "embeval" else {}
     spec = TaskSpec(
         name=f"{KIND}:{found.name}",
         type=KIND,
         dataset=DatasetRef(path=found.name, split=found.split),
-        options={**options, **({} if found.subsets is None else {"subsets": list(found.subsets)})},
-        main_score=main_score,
+        options={name: value for name, value in options.items() if value is not None},
+        main_score=asked.main_score,
         languages=found.languages,
         license=found.license,
         citation=found.citation,
     )
     return TASK_TYPES.get(KIND).bind(spec, root=root)
-
-
-def _texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
-    """The value of a key as texts: one alone needs no list."""
-    value = entry.get(key)
-    if value is None:
-        return None
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list | tuple) or not listed or not all(isinstance(each, str) and each for each in listed):
-        raise ConfigError(f"'{key}' must be a name or a list of names, not {value!r}.", key=(key,))
-    return tuple(dict.fromkeys(listed))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embeval.core import border
 from embeval.core.paths import expanded
@@ -15,11 +15,9 @@ from embeval.core.specs import ModelSpec, TaskSpec
 from embeval.data import beir, files
 from embeval.encoders.loading import BACKENDS, named
 from embeval.errors import ConfigError, DataError, UnknownNameError, UsageError
+from embeval.mteb_bridge.names import Filters
 from embeval.tasks import TASK_TYPES, catalog
 from embeval.workflows import mteb_entries
-
-if TYPE_CHECKING:
-    from embeval.mteb_bridge.names import Filters
 
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z_][\w.]*=)")
 
@@ -152,6 +150,8 @@ TASK_KEYS = ("name", "type", "data", "split", *DESCRIPTION_KEYS)
 
 def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Task[Any]:
     """A task from the keys of a mapping; ``type`` and ``name`` are found from the data where they are left out."""
+    if entry.get("type") == mteb_entries.KIND or mteb_entries.KIND in entry:
+        raise ConfigError("A task of mteb is named by {mteb: NAME}, with no other 'name', 'type' or 'data'.", ("type",))
     options = {key: value for key, value in entry.items() if key not in TASK_KEYS}
     known = catalog.find(entry["name"]) if isinstance(entry.get("name"), str) and "data" not in entry else None
     if known is not None:

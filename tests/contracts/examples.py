@@ -128,5 +128,21 @@ def retrieval_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="retrieval", dataset=DatasetRef(path="beir"))
 
 
-TASKS: dict[str, Callable[[Path], TaskSpec]] = {"retrieval": retrieval_task, "sts": sts_task}
+def mteb_task(folder: Path) -> TaskSpec:
+    """Six pairs, laid out as the mirror of a task of mteb."""
+    write_pairs(
+        folder / "mirror" / "BIOSSES" / "test.jsonl",
+        [
+            ("a backup of the server was restored", "the server got its backup back", 3.6),
+            ("a backup of the server was restored", "cells divide within a day", 0.2),
+            ("the token is valid for a day", "a token stays valid for one day", 4.0),
+            ("the folder holds old files", "old files lie in the folder", 3.8),
+            ("the folder holds old files", "the archive holds old backup files", 2.4),
+            ("the key opens the archive", "users sleep at night", 0.0),
+        ],
+    )
+    return TaskSpec(name="example", type="mteb", dataset=DatasetRef(path="BIOSSES"), options={"mirror": "mirror"})
+
+
+TASKS: dict[str, Callable[[Path], TaskSpec]] = {"mteb": mteb_task, "retrieval": retrieval_task, "sts": sts_task}
 """Task type -> a small task with its data in a folder."""

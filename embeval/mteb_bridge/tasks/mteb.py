@@ -11,7 +11,8 @@ from embeval.core.paths import expanded
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, System
 from embeval.core.specs import TaskSpec
-from embeval.mteb_bridge import loading
+from embeval.mteb_bridge import categories, loading
+from embeval.mteb_bridge import mirror as mirrors
 from embeval.mteb_bridge.categories import Parity
 from embeval.mteb_bridge.loading import Loaded
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
@@ -52,6 +53,13 @@ class MtebTask(BridgedTask):
             parity=self.options.parity,
             mirror=self.mirror,
         )
+
+    def check(self) -> None:
+        """Raises what ``load`` would, where that can be told without loading the data."""
+        task = loading.find(self.spec.dataset.path)
+        categories.of(task)
+        if self.mirror is not None:
+            mirrors.located(self.mirror, task.metadata.name)
 
     def protocol(self, payload: Loaded) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""

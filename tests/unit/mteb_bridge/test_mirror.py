@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embeval.errors import DataError
-from embeval.mteb_bridge import mirror, overview
+from embeval.mteb_bridge import holdings, mirror
 from embeval.mteb_bridge.mirror import Manifest, MirroredFile
 from tests.support.data import write_pairs
 
@@ -138,7 +138,7 @@ def test_what_a_mirror_holds(tmp_path: Path) -> None:
     write_pairs(tmp_path / "BIOSSES" / "test.jsonl", [("a", "b", 1.0)])
     other = stored(tmp_path, mirror.Source("team/own", "main"))
     (other / "test.jsonl").unlink()
-    found = list(overview.held(tmp_path))
+    found = list(holdings.held(tmp_path))
     assert [(each.tasks, each.source, each.problem is None) for each in found] == [
         (("BIOSSES",), "hand", True),
         (("STS12",), "hub", True),
