@@ -16,8 +16,8 @@ from embeval.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from embeval.mteb_bridge.importing import Imported
     from embeval.mteb_bridge.holdings import Held
+    from embeval.mteb_bridge.importing import Imported
     from embeval.mteb_bridge.pulling import Pulled
 
 SOURCES = {"hub": "the hub", "import": "an import", "hand": "laid out by hand", "unknown": "unknown"}
