@@ -1,4 +1,4 @@
-"""``embeval data``: golden sets, made, checked and split."""
+"""``embeval data``: golden sets, made, checked and split, and mirrors of mteb's data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embeval.cli import _state
+from embeval.cli import _mirror, _state
 from embeval.cli._complete import complete_model
 from embeval.cli._state import DebugOption, DeviceOption, JsonOption, QuietOption, ThreadsOption
 from embeval.core.paths import expanded
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Makes golden sets from what you have, checks them, and splits them.",
+    help="Makes golden sets from what you have, checks them, and splits them; keeps mirrors of mteb's data.",
 )
+app.command()(_mirror.pull)
+app.command()(_mirror.mirror)
 
 FolderArgument = Annotated[str, typer.Argument(help="A BEIR folder: corpus.jsonl, queries.jsonl, qrels/.")]
 MaxShownOption = Annotated[
@@ -35,17 +37,20 @@ OPTIONS: dict[str, set[str]] = {
     "a file of pairs": {*TABLE, "split"},
     "a data set of the hub": {*TABLE, "split", "unreachable"},
     "a folder of documents": DOCUMENTS,
+    "a task of mteb": {"columns", "anyway"},
 }
 """What a golden set is made from -> the options that go with it, beside those that always do."""
 
 
 @app.command("import")
 def import_(
-    source: Annotated[
-        str | None,
+    sources: Annotated[
+        list[str] | None,
         typer.Argument(
+            metavar="[SOURCE]...",
             help="A BEIR folder, a file of question-document pairs (.jsonl .csv .tsv .parquet), a folder of documents "
-            "(.txt .md .html .pdf .docx), or hf:NAME[,config=…,split=…,revision=…]."
+            "(.txt .md .html .pdf .docx), or hf:NAME[,config=…,split=…,revision=…]. With --as-mteb, files and folders "
+            "named by split (test.jsonl, de/test.csv) or [SUBSET/]SPLIT=FILE.",
         ),
     ] = None,
     to: Annotated[str | None, typer.Option("--to", envvar="EMBEVAL_IMPORT_TO", help="Folder to write. Needed.")] = None,
@@ -180,6 +185,22 @@ def import_(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", envvar="EMBEVAL_IMPORT_OVERWRITE", help="Replaces an earlier golden set.")
     ] = False,
+    as_mteb: Annotated[
+        str | None,
+        typer.Option(
+            "--as-mteb",
+            envvar="EMBEVAL_IMPORT_AS_MTEB",
+            help="Lays the files out as the data of this task of mteb, in the mirror --to.",
+        ),
+    ] = None,
+    anyway: Annotated[
+        bool,
+        typer.Option(
+            "--anyway",
+            envvar="EMBEVAL_IMPORT_ANYWAY",
+            help="With --as-mteb: also where there are not as many rows as mteb says.",
+        ),
+    ] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
     debug: DebugOption = False,
@@ -188,6 +209,7 @@ def import_(
 
     It is written whole or not at all. Examples: embeval data import faq.csv --to golden/faq --columns question=frage
     ·  embeval data import docs --questions questions.csv --chunker heading --to golden/docs
+    ·  embeval data import test.csv --as-mteb STS12 --to mirror
     """
     from embeval.workflows import golden_sets
 
@@ -210,19 +232,58 @@ def import_(
         "judge": judge,
         "encoding": encoding,
         "skip_unreadable": skip_unreadable or None,
+        "anyway": anyway or None,
     }
+    if as_mteb is not None:
+        _refuse_options("a task of mteb", given)
+        if limit is not None:
+            raise UsageError("--limit doesn't go with --as-mteb.")
+        _import_as_mteb(as_mteb, sources or [], to, given, overwrite=overwrite, json=json)
+        return
+    if len(sources or ()) > 1:
+        raise UsageError("Several files or folders go with --as-mteb only. Import one after the other.")
+    source = sources[0] if sources else None
     kind = _kind(source, given)
     _refuse_options(kind, given)
     _refuse_name(split or "test", "--split")
-    golden, sources = _read(kind, source, given)
+    golden, read = _read(kind, source, given)
     folder = expanded(to)
-    golden = golden_sets.store(golden, folder, sources=sources, limit=limit, overwrite=overwrite)
+    golden = golden_sets.store(golden, folder, sources=read, limit=limit, overwrite=overwrite)
     if json:
         _state.out_json({"folder": str(folder), **golden.datasheet()})
         return
     for text in golden.notes:
         _state.note(f"Note: {text}")
     _show(golden, folder)
+
+
+def _import_as_mteb(
+    task: str, sources: list[str], to: str, given: dict[str, Any], *, overwrite: bool, json: bool
+) -> None:  # fmt: skip
+    from embeval.mteb_bridge import importing
+
+    if not sources:
+        raise UsageError(f"Say which files: embeval data import test.jsonl --as-mteb {task} --to {to}.")
+    renamed = {}
+    for word in (each for words in given["columns"] or () for each in words.split(",")):
+        name, equals, column = word.partition("=")
+        if not equals or not name or not column:
+            raise ConfigError(f"--columns takes name=column, such as sentence1=text_a, not {word!r}.")
+        renamed[name] = column
+    done = importing.import_as(
+        task.removeprefix("mteb:"),
+        sources,
+        expanded(to),
+        columns=renamed,
+        anyway=bool(given["anyway"]),
+        overwrite=overwrite,
+    )
+    if json:
+        from dataclasses import asdict
+
+        _state.out_json({**asdict(done), "folder": str(done.folder)})
+        return
+    _mirror.tell(done, to)
 
 
 @app.command()

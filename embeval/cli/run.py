@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -174,8 +175,11 @@ def run(
     request = _varied(request, precision=precision, prompts=prompts)
     outcomes: list[Outcome] = []
     progress = _state.progress()
+    seconds: list[float] = []
     try:
-        for outcome in api.run(request, progress=progress, on_start=_announce):
+        for outcome in api.run(request, progress=progress, on_start=lambda step: _announce(step, seconds)):
+            if outcome.status == "done":
+                seconds.append(outcome.seconds)
             _tell(outcome)
             if outcome.status == "timed":  # in the place of what it was before
                 outcomes = [each for each in outcomes if each.step != outcome.step]
@@ -306,8 +310,20 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _announce(step: Step) -> None:
-    _state.note(f"[{step.number}/{step.total}] {step.task.name} · {step.model.label}")
+FORECAST_FROM = 3
+"""Steps that have to be done before the time that is left is told."""
+
+
+def _announce(step: Step, seconds: Sequence[float]) -> None:
+    """Says what is next. ``seconds`` are those of the steps that were done, by which the others may go."""
+    from embeval.core.figures import duration
+
+    split = step.task.dataset.split
+    parts = [step.task.name if split == "test" else f"{step.task.name} ({split})", step.model.label]
+    if len(seconds) >= FORECAST_FROM:
+        left = sum(seconds) / len(seconds) * (step.total - step.number + 1)
+        parts.append(f"at this pace {duration(left)} left")
+    _state.note(f"[{step.number}/{step.total}] {' · '.join(parts)}")
 
 
 def _tell(outcome: Outcome) -> None:
@@ -342,6 +358,7 @@ def _as_json(outcomes: list[Outcome]) -> Any:
             {
                 "model": outcome.step.model.name,
                 "task": outcome.step.task.name,
+                "split": outcome.step.task.dataset.split,
                 "status": outcome.status,
                 "seconds": round(outcome.seconds, 3),
                 "files": [str(each.path) for each in outcome.stored],

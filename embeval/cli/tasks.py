@@ -11,7 +11,16 @@ import typer
 
 from embeval.cli import _state
 from embeval.cli._complete import complete_task
-from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption
+from embeval.cli._state import (
+    DataOption,
+    DebugOption,
+    DomainOption,
+    JsonOption,
+    LanguageOption,
+    MirrorOption,
+    QuietOption,
+    TypeOption,
+)
 from embeval.core.paths import expanded
 
 if TYPE_CHECKING:
@@ -26,15 +35,34 @@ app = typer.Typer(
 
 @app.command("list")
 def list_(
+    mteb: Annotated[
+        bool,
+        typer.Option(
+            "--mteb", envvar="EMBEVAL_MTEB", help="Lists mteb's tasks, with size and licence, and benchmarks."
+        ),
+    ] = False,
+    type: TypeOption = None,
+    language: LanguageOption = None,
+    domain: DomainOption = None,
+    mirror: MirrorOption = None,
     data: DataOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Lists task types and the catalogue, and says whether the data is there."""
+    """Lists task types and the catalogue, or mteb's tasks, and says whether the data is there.
+
+    Examples: embeval tasks list  ·  embeval tasks list --mteb --type STS --language deu
+    """
     from embeval.core import border
     from embeval.tasks import TASK_TYPES, catalog
 
+    filters = _state.filters({"types": type, "languages": language, "domains": domain})
+    if mteb:
+        from embeval.cli import _mteb_tasks
+
+        _mteb_tasks.listed(filters, expanded(mirror) if mirror is not None else None, json=json)
+        return
     types = {name: TASK_TYPES.get(name).summary for name in TASK_TYPES.names()}
     entries = [(spec, _data_state(spec, data)) for spec in catalog.specs()]
     if json:
@@ -54,15 +82,18 @@ def list_(
     headings = ["Catalogue", "Type", "Languages", "Data here?", "Data (under --data)", "Licence"]
     spare = ("Licence", "Data (under --data)", "Languages")
     _state.out(_tables.fitting(headings, rows, _state.console(), spare=spare))
+    _state.note("mteb's tasks: embeval tasks list --mteb")
     _state.note("Your own data needs no entry: embeval run -t sts:pairs.csv -t path/to/beir-folder")
 
 
 @app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(help="Catalogue name, file or folder, as for run -t.", autocompletion=complete_task)
+        str,
+        typer.Argument(help="Catalogue name, mteb:NAME, file or folder, as for run -t.", autocompletion=complete_task),
     ],
     data: DataOption = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     debug: DebugOption = False,
@@ -70,8 +101,14 @@ def show(
     """Shows a task, or a type of task: where its data belongs, its options, and what the data holds if it is there."""
     from embeval.core import border
     from embeval.tasks import TASK_TYPES, catalog
-    from embeval.workflows import requests
+    from embeval.workflows import mteb_entries, requests
 
+    if name.startswith(f"{mteb_entries.KIND}:"):
+        from embeval.cli import _mteb_tasks
+
+        of_mteb = requests.split_settings(name)[0].removeprefix(f"{mteb_entries.KIND}:")
+        _mteb_tasks.shown(of_mteb, expanded(mirror) if mirror is not None else None, json=json)
+        return
     entry = catalog.find(requests.split_settings(name)[0])
     if entry is None and name in TASK_TYPES.names():
         _show_type(name, json)

@@ -164,6 +164,8 @@ class PairScores:
     """Tokens cut off."""
     work: Work = field(default_factory=Work)
     """What went through the model; what came from the cache did not."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where things came from, as far as no number hangs on it; for the provenance."""
 
 
 @runtime_checkable
@@ -293,6 +295,8 @@ class Collected:
     """What went through the model; what came from the cache did not."""
     also: tuple[str, ...] = ()
     """Names of metrics that these records hold besides those that the task names: see ``PARITY_PREFIX``."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where things came from, as far as no number hangs on it; for the provenance."""
 
 
 PARITY_PREFIX = "mteb_"

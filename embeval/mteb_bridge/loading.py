@@ -68,17 +68,16 @@ def load(
 ) -> Loaded:  # fmt: skip
     """A task with the data of one split. Raises ``DataError`` where it isn't there or can't be read."""
     task = find(name)
-    name = task.metadata.name
     _refuse_unknown(task, subsets)
     category = categories.of(task)
+    place = None if mirror is None else mirrors.located(mirror, task.metadata.name)
     with door.quiet():
         task.hf_subsets = [each for each in task.hf_subsets if subsets is None or each in subsets]
         task.filter_eval_splits([split])
-    place = None if mirror is None else mirrors.located(mirror, name)
     if place is None or mirror is None:
         fill(task)
     else:
-        with sealing.sealed(mirror, name, place):
+        with sealing.sealed(mirror, task.metadata.name, place):
             fill(task, place.folder)
     _refuse_missing(task, split)
     warnings = []
@@ -104,7 +103,8 @@ def fill(task: Any, folder: Path | None = None) -> None:
     except Exception as error:  # the code of any of a thousand tasks may raise anything
         place = "" if folder is None else f" from {folder}"
         there = [each for each in task.hf_subsets if {each, f"{each}-qrels"} & set(configurations)]
-        hint = f"\nAsk for its sub-sets that are there alone: {', '.join(there)}." if there else ""
+        some = f"mteb:{task.metadata.name},subsets=[{','.join(there)}]"
+        hint = f"\nThe sub-sets that are there are evaluated alone with -t '{some}'." if there else ""
         raise DataError(f"mteb:{task.metadata.name}: its data can't be loaded{place} ({_why(error)}).{hint}") from error
 
 

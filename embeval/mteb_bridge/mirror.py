@@ -109,7 +109,7 @@ def has(mirror: Path, task_name: str) -> bool:
 def find(mirror: Path, task_name: str) -> Place | None:
     """Where a mirror holds the data of a task, or None. Raises ``DataError`` for a manifest that can't be read."""
     own = mirror / task_name
-    if _holds_files(own):
+    if holds_files(own):
         return Place(own, read_manifest(own))
     pulled = sources()[task_name].folder(mirror)
     manifest = read_manifest(pulled)
@@ -185,7 +185,8 @@ def files_of(folder: Path) -> list[str]:
     return sorted(found)
 
 
-def _holds_files(folder: Path) -> bool:
+def holds_files(folder: Path) -> bool:
+    """Whether a folder is there and holds anything that isn't hidden."""
     return folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir())
 
 

@@ -55,7 +55,7 @@ def expand(
 
     An aggregate such as CQADupstackRetrieval comes to its tasks. What fits all ``filters`` is kept; ``splits``
     replaces those that mteb evaluates, and ``subsets`` keeps these only. Raises ``UnknownNameError`` for a name, type,
-    language, domain, split or sub-set that there is not, and ``ConfigError`` where nothing is left.
+    language, domain or sub-set that there is not, and ``ConfigError`` where nothing is left.
     """
     tasks = named(name)
     for each in filters:
@@ -63,7 +63,6 @@ def expand(
             raise ConfigError(f"mteb:{name}: no task of {_spelled(each)}.")
     if subsets is not None:
         tasks = _with_subsets(name, tasks, subsets)
-    _refuse_unknown_splits(name, tasks, splits)
     return tuple(
         Evaluation(
             name=metadata.name,
@@ -138,7 +137,9 @@ def _parts(task: Any) -> list[Any]:
 
 def _usual() -> list[Any]:
     """What mteb itself lists, without tasks that need more than texts."""
-    found = door.library().get_tasks(modalities=["text"], exclusive_modality_filter=True)
+    library = door.library()
+    with door.quiet():
+        found = library.get_tasks(modalities=["text"], exclusive_modality_filter=True)
     return [task for task in found if not task.is_aggregate]
 
 
@@ -164,9 +165,9 @@ def _plain(name: str) -> str:
 
 
 def _fitting(filters: Filters) -> Callable[[Any], bool]:
-    types = _known("type", filters.types, _every(lambda each: [each.type]))
-    domains = _known("domain", filters.domains, _every(lambda each: each.domains or []))
-    _known("language", filters.languages, _every(_codes))
+    types = _known("type", filters.types)
+    domains = _known("domain", filters.domains)
+    _known("language", filters.languages)
 
     def fits(metadata: Any) -> bool:
         return (not types or metadata.type in types) and (not domains or not domains.isdisjoint(metadata.domains or ()))
@@ -174,17 +175,26 @@ def _fitting(filters: Filters) -> Callable[[Any], bool]:
     return fits
 
 
-def _known(kind: str, wanted: Sequence[str], known: frozenset[str]) -> set[str]:
+def _known(kind: str, wanted: Sequence[str]) -> set[str]:
     """The names as mteb spells them."""
-    spelled = {_bare(each): each for each in sorted(known)}
+    if not wanted:
+        return set()
+    spelled = {_bare(each): each for each in sorted(_every()[kind])}
     for name in wanted:
         if _bare(name) not in spelled:
-            raise UnknownNameError(f"{kind} of mteb tasks", name, known)
+            raise UnknownNameError(f"{kind} of mteb tasks", name, _every()[kind])
     return {spelled[_bare(name)] for name in wanted}
 
 
-def _every(values: Callable[[Any], Iterable[str]]) -> frozenset[str]:
-    return frozenset(value for task in _usual() for value in values(task.metadata))
+@cache
+def _every() -> dict[str, frozenset[str]]:
+    """Every type, domain and language that there is."""
+    every = [task.metadata for task in _usual()]
+    return {
+        "type": frozenset(each.type for each in every),
+        "domain": frozenset(domain for each in every for domain in each.domains or ()),
+        "language": frozenset(code for each in every for code in _codes(each)),
+    }
 
 
 def _codes(metadata: Any) -> list[str]:
@@ -211,16 +221,6 @@ def _with_subsets(name: str, tasks: Sequence[Any], subsets: Collection[str]) -> 
     for task in tasks:
         task.hf_subsets = [each for each in task.hf_subsets if each in subsets]
     return [task for task in tasks if task.hf_subsets]
-
-
-def _refuse_unknown_splits(name: str, tasks: Sequence[Any], splits: Collection[str] | None) -> None:
-    """A split that mteb doesn't evaluate may be in the data; one that no statistics know of is a slip."""
-    for task in tasks:
-        statistics = task.metadata.descriptive_stats or {}
-        there = {*task.metadata.eval_splits, *statistics}
-        for split in splits or ():
-            if statistics and split not in there:
-                raise UnknownNameError(f"split of mteb:{name}", split, there)
 
 
 def _spelled(filters: Filters) -> str:

@@ -228,7 +228,10 @@ class _Worker:
         info = encoder.info
         metrics = (*metrics, *(get_metric(name) for name in collected.also if name not in _names(metrics)))
         origin = provenance.collect(
-            device=info.device, num_threads=info.num_threads, batch_tokens=info.batch_tokens, extra=info.extra
+            device=info.device,
+            num_threads=info.num_threads,
+            batch_tokens=info.batch_tokens,
+            extra={**info.extra, **collected.origins},
         )
         evidence = assemble.Evidence(
             model=encoder.spec,

@@ -73,8 +73,12 @@ def words(text: str, there: Iterable[str] = ()) -> list[str]:
 
 
 def filed_under(text: str, there: Iterable[str]) -> list[str]:
-    """What results of the tasks that a word stands for are filed under; a word that fits one ``there`` as it is."""
-    return [text] if _fits(text, there) else [task.spec.name for task in _parsed(text)]
+    """Those ``there`` that results of the tasks which a word stands for are filed under; a word that fits one as it is.
+
+    A word that stands for none that is there stays as it is, too.
+    """
+    found = [] if _fits(text, there) else [task.spec.name for task in _parsed(text)]
+    return sorted({*found} & {*there}) or [text]
 
 
 def _fits(text: str, there: Iterable[str]) -> bool:

@@ -20,9 +20,13 @@ tasks:
   # - {name: support-kb, type: retrieval, data: golden/support-kb}
   # Your own sentence pairs, as jsonl, csv, tsv or parquet:
   # - {name: our-pairs, type: sts, data: pairs/test.jsonl}
+  # Tasks and benchmarks of mteb by name ('embeval tasks list --mteb'):
+  # - {mteb: STSBenchmark}
+  # - {mteb: "MTEB(eng, v2)", types: [STS, Retrieval]}
 
 results: results                  # where results are stored; finished ones are not run again
 
+# mirror: mirror                  # where the data of mteb's tasks is read from, without the network
 # bm25: true                      # BM25 is evaluated as well: what a model has to beat
 # runtime:
 #   device: cpu                   # auto, cpu, cuda, cuda:1, mps

@@ -28,7 +28,7 @@ from embeval.cli.main import VERBS
 from embeval.core.specs import ModelSpec
 from embeval.encoders import loading
 from embeval.store.results import ResultStore
-from embeval.tasks import catalog
+from embeval.tasks import TASK_TYPES, catalog
 from embeval.tasks.retrieval import RetrievalOptions
 from embeval.workflows.template import TEMPLATE
 from tests.support.commands import Done, embeval, environment
@@ -866,7 +866,7 @@ def test_leaderboard_names_failures(project: Project, tmp_path: Path) -> None:
 def test_tasks_list(project: Project) -> None:
     """Task types and the whole catalogue, and whether the data is there; --data looks in a folder."""
     value = project("tasks", "list", "--json").json
-    assert set(value["types"]) == {"retrieval", "sts"}
+    assert set(value["types"]) == set(TASK_TYPES.names())
     names = [entry["name"] for entry in value["catalogue"]]
     assert names == [spec.name for spec in catalog.specs()]
     assert [entry["name"] for entry in value["catalogue"] if entry["data_found"]] == ["demo-docs", "demo-pairs"]
@@ -875,6 +875,29 @@ def test_tasks_list(project: Project) -> None:
     (project.folder / "sets" / "retrieval" / "SciFact").mkdir(parents=True, exist_ok=True)
     found = project("tasks", "list", "--json", env={"EMBEVAL_DATA": "sets"}).json["catalogue"]
     assert {entry["name"] for entry in found if entry["data_found"]} == {"demo-docs", "demo-pairs", "SciFact"}
+
+
+def test_tasks_of_mteb(tmp_path: Path) -> None:
+    """Listed under filters, with mteb's own size and licence, and whether the mirror has their data."""
+    write_pairs(tmp_path / "copies" / "BIOSSES" / "test.jsonl", [("one", "two", 1.0)])
+    env = {"EMBEVAL_MIRROR": "copies", "EMBEVAL_DOMAINS": "medical", "EMBEVAL_TYPES": "sts"}
+    listed = embeval("tasks", "list", "--mteb", "--language", "eng", cwd=tmp_path, env=env)
+    assert listed.code == 0
+    assert re.search(r"^ BIOSSES +STS +eng +100 +not specified +Medical +yes", listed.out, re.MULTILINE)
+    shown = embeval("tasks", "show", "mteb:biosses", "--json", cwd=tmp_path).json["tasks"]
+    assert [(each["name"], each["items"], each["in_mirror"]) for each in shown] == [("BIOSSES", 100, None)]
+
+
+def test_run_of_tasks_of_mteb(tmp_path: Path) -> None:
+    """What the mirror lacks is a recorded failure and the exit code 3; the rest of the pattern is done."""
+    write_pairs(tmp_path / "copies" / "STS13" / "test.jsonl", [("one", "one two", 3.0), ("two", "a", 1), ("b", "c", 0)])
+    done = embeval("run", "-m", "hashing", "-t", "mteb:STS1*", "--mirror", "copies", "--json", cwd=tmp_path)
+    assert done.code == 3
+    assert {step["task"]: step["status"] for step in done.json["steps"]} == {
+        f"mteb:STS{year}": "done" if year == 13 else "failed" for year in (12, 13, 14, 15, 16, 17)
+    }
+    assert [result["task"]["name"] for result in done.json["results"]] == ["mteb:STS13"]
+    assert done.err.count("embeval data pull STS1") == 5
 
 
 def test_tasks_show(project: Project, pairs: Path) -> None:
@@ -1068,6 +1091,8 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
             "embeval run --task STSB",
             ["STSBenchmark", *(f"STSBenchmarkMultilingualSTS-{language}" for language in ("de", "es", "zh"))],
         ),
+        ("embeval run -t m", ["mteb:"]),
+        ("embeval tasks show mteb:stsbenchmarkm", ["mteb:stsbenchmarkmultilingualSTS"]),
         ("embeval tasks show SciF", ["SciFact"]),
         ("embeval tasks show scif", ["scifact"]),  # a completion must begin as what was typed does
         ("embeval models show h", ["hashing"]),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.paths import expanded
+from embeval.core.progress import Progress
+from embeval.core.protocols import Collected, System
 from embeval.core.specs import TaskSpec
 from embeval.mteb_bridge import categories, loading
 from embeval.mteb_bridge import mirror as mirrors
@@ -65,6 +67,15 @@ class MtebTask(BridgedTask):
     def protocol(self, payload: Loaded) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""
         return {**super().protocol(payload), "task": payload.setting.task.metadata.name}
+
+    def collect(self, payload: Loaded, system: System, progress: Progress) -> Collected:
+        """One row per item of the category, with what is to be said of the data."""
+        collected = super().collect(payload, system, progress)
+        return replace(
+            collected,
+            warnings=(*payload.warnings, *collected.warnings),
+            origins={} if payload.origin is None else {"data": payload.origin},
+        )
 
 
 class _MtebType:

@@ -15,10 +15,13 @@ from embeval.core.verdict import Waiver
 from embeval.data.pairs import PairColumns
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.gates.policy import Resampling
+from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
+from embeval.tasks import TASK_TYPES
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
 from embeval.workflows.config import Config, config_schema, load_config
+from embeval.workflows.mteb_entries import MtebEntry
 from tests.support.data import write_pairs
 
 EVERY_KEY = """\
@@ -68,8 +71,18 @@ tasks:
     type: sts
     data: pairs.csv
     columns: {sentence1: left, sentence2: right, score: gold, id: number, subset: part}
+  - mteb: STS17
+    types: [STS]
+    languages: [spa]
+    domains: [News]
+    splits: [test]
+    subsets: [es-en]
+    parity: mteb
+    main_score: cosine_pearson
+    mirror: copies
 results: out
 data: sets
+mirror: more-copies
 bm25: false
 runtime:
   device: cpu
@@ -167,10 +180,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs = config.tasks
+    docs, support, pairs, of_mteb = config.tasks
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
+    assert isinstance(of_mteb, MtebTask)
     assert (docs.spec.name, docs.options.depth) == ("demo-docs", 50)
     spec = support.spec
     assert (spec.name, spec.dataset.split, spec.main_score, spec.version) == ("support-kb", "dev", "recall_at_10", 2)
@@ -195,6 +209,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert pairs.options.columns == PairColumns(
         sentence1="left", sentence2="right", score="gold", id="number", subset="part"
     )
+    assert (of_mteb.spec.name, of_mteb.spec.main_score) == ("mteb:STS17", "cosine_pearson")
+    assert of_mteb.options == MtebOptions(subsets=("es-en",), parity="mteb", mirror="copies")
+    assert of_mteb.mirror == tmp_path / "copies"
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert config.bm25 is False
@@ -203,10 +220,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert [rule.kind for rule in config.gate.rules] == ["min", "no_regression", "all", "any", "at_least"]
     assert config.gate.waivers == (Waiver(rule="floor", until="2026-12-31", reason="agreed", approved_by="Kim"),)
     assert config.gate.statistics == Resampling(resamples=2000, seed=4)
-    assert (config.path, config.results, config.data) == (
+    assert (config.path, config.results, config.data, config.mirror) == (
         tmp_path / "embeval.yaml",
         tmp_path / "out",
         tmp_path / "sets",
+        tmp_path / "more-copies",
     )
 
 
@@ -379,9 +397,8 @@ def test_unknown_keys_at_every_level(tmp_path: Path, text: str, line: int, key: 
 def test_unknown_keys_with_nothing_near_list_what_is_known(tmp_path: Path) -> None:
     """So that one sees what there is."""
     message = complaint(tmp_path, "models: [demo]\nxyz: 1\n")
-    assert message == (
-        "embeval.yaml, line 2: xyz: unknown key. Known: bm25, data, gate, models, results, runtime, statistics, tasks."
-    )
+    known = "bm25, data, gate, mirror, models, results, runtime, statistics, tasks"
+    assert message == f"embeval.yaml, line 2: xyz: unknown key. Known: {known}."
 
 
 @pytest.mark.parametrize(
@@ -572,14 +589,17 @@ def test_the_schema_describes_every_key() -> None:
 
 
 def test_the_schema_knows_what_tasks_may_say() -> None:
-    """For each type of task the common keys and the options of the type, and no others."""
+    """For each type of task the common keys and the options of the type, for tasks of mteb their own, and no others."""
     schema = config_schema()
-    entries = schema["properties"]["tasks"]["items"]["anyOf"][1:]
+    *entries, of_mteb = schema["properties"]["tasks"]["items"]["anyOf"][1:]
     assert {entry["properties"]["type"]["const"]: set(entry["properties"]) for entry in entries} == {
-        "retrieval": {*requests.TASK_KEYS, *(field.name for field in fields(RetrievalOptions))},
-        "sts": {*requests.TASK_KEYS, "columns"},
+        name: {*requests.TASK_KEYS, *(field.name for field in fields(TASK_TYPES.get(name).options))}
+        for name in TASK_TYPES.names()
+        if name != "mteb"
     }
-    assert [entry["additionalProperties"] for entry in entries] == [False, False]
+    assert set(of_mteb["properties"]) == {field.name for field in fields(MtebEntry)}
+    assert of_mteb["required"] == ["mteb"]
+    assert not any(entry["additionalProperties"] for entry in [*entries, of_mteb])
 
 
 def test_paths_of_run_files_and_of_parts_start_at_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

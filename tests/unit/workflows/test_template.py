@@ -53,11 +53,14 @@ def test_its_examples_load_too(tmp_path: Path) -> None:
             truncate_dim=256,
         ),
     )
-    support, pairs = config.tasks[2:]
+    support, pairs, *of_mteb = config.tasks[2:]
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
     assert (support.spec.name, support.path) == ("support-kb", tmp_path / "golden" / "support-kb")
     assert (pairs.spec.name, pairs.path) == ("our-pairs", tmp_path / "pairs" / "test.jsonl")
+    assert of_mteb[0].spec.name == "mteb:STSBenchmark"  # and not again as a part of the benchmark
+    assert len({task.spec.name for task in of_mteb}) == len(of_mteb) > 9
+    assert {task.spec.options["mirror"] for task in of_mteb} == {str(tmp_path / "mirror")}
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=2048)
     # The commented-out statistics are the defaults, so that bringing them to life changes no number.
     assert config.statistics == StatisticsOptions()
