@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -102,11 +101,3 @@ def _write_readme(folder: Path, configs: Mapping[str, Mapping[str, Path]]) -> No
         for split, file in files.items():
             lines += [f"  - split: {split}", f"    path: {file.relative_to(folder).as_posix()}"]
     (folder / "README.md").write_text("\n".join([*lines, "---", ""]), encoding="utf-8")
-
-
-def first_rows(file: Path, count: int) -> None:
-    """Cuts a gzipped file of lines down to the first ones."""
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        kept = [line for _, line in zip(range(count), lines, strict=False)]
-    with gzip.open(file, "wt", encoding="utf-8") as lines:
-        lines.writelines(kept)
