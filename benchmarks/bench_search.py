@@ -130,7 +130,7 @@ def _resident(path: Path) -> float:
 
 
 def _beside_mteb(path: Path) -> dict[str, Any]:
-    import datasets  # type: ignore[import-untyped]  # it has no types
+    import datasets
     import mteb
     from mteb.models.search_wrappers import chunked_full_corpus_search
     from mteb.similarity_functions import cos_sim

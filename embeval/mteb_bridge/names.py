@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -125,9 +126,12 @@ def benchmarks() -> tuple[str, ...]:
 
 
 def _parts(task: Any) -> list[Any]:
-    """The tasks of an aggregate, in the splits of the aggregate; a task that is none as it is."""
+    """The tasks of an aggregate, in the splits of the aggregate; a task that is none as it is. All are copies.
+
+    mteb's benchmarks hand out the same objects each time, and filters change them.
+    """
     if not task.is_aggregate:
-        return [task]
+        return [copy.copy(task)]
     found = [part for each in task.metadata.tasks for part in _parts(each)]
     for part in found:
         there = [split for split in part.metadata.eval_splits if split in task.eval_splits]

@@ -40,7 +40,7 @@ def made(
         scores={"cosine_spearman": MetricValue(value=value, ci_low=value - 0.1, ci_high=value + 0.1, n_items=100)},
         main_score="cosine_spearman",
         signature=Signature(
-            protocol=protocol if subsets is None else {**protocol, "subsets": subsets},
+            protocol=protocol if subsets is None else {**protocol, "subsets": subsets, "stands": "mean"},
             metrics={"cosine_spearman": 1},
             model_digest=model.digest,
         ),
@@ -65,7 +65,8 @@ def published(
         mine,
         scores={"cosine_spearman": MetricValue(value=value, n_items=0)},
         signature=Signature(
-            protocol=protocol if subsets is None else {**protocol, "subsets": subsets}, model_digest=THEIRS.digest
+            protocol=protocol if subsets is None else {**protocol, "subsets": subsets, "stands": "mean"},
+            model_digest=THEIRS.digest,
         ),
         imported=Imported(
             source="results/x.json", mteb_version="1.12.75", dataset_revision=revision, settings={"max_tokens": 256}
@@ -105,9 +106,9 @@ def test_only_values_of_the_same_parts_share_a_column() -> None:
     german = build([made(0.6, only="en"), published(0.58, subset="de", subsets=["de", "en"])])
     assert values(german) == {"mini": [0.6]}
     means = [made(0.61, subset="mean", subsets=["en", "de"]), published(0.62, subset="mean", subsets=["de", "en"])]
-    assert values(build(means, subset="mean")) == {"mini": [0.61], "mini (imported)": [0.62]}
+    assert values(build(means)) == {"mini": [0.61], "mini (imported)": [0.62]}
     more = published(0.63, subset="mean", subsets=["de", "en", "ja"])
-    assert len(build([means[0], more], subset="mean").columns) == 2
+    assert len(build([means[0], more]).columns) == 2
 
 
 def test_settings_and_data_of_imported_values_are_told() -> None:

@@ -76,6 +76,12 @@ def test_filters_come_one_after_the_other() -> None:
     assert [each.name for each in found] == ["BIOSSES"]
 
 
+def test_filters_change_nothing_of_mteb() -> None:
+    """A benchmark is whole again after a part of it was asked for: mteb hands out the same objects each time."""
+    expand(BENCHMARK, Filters(languages=("deu", "eng")), subsets=("en-en",))
+    assert len(expand(BENCHMARK)) == 41
+
+
 def test_patterns() -> None:
     """``*`` stands for anything; what mteb has superseded is not meant."""
     assert {each.name for each in expand("STS1*")} == {f"STS{year}" for year in (12, 13, 14, 15, 16, 17)}
