@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,12 +40,17 @@ SEVERAL: Mapping[str, Mapping[str, str]] = {
 """Task -> sub-set -> folder; other sub-sets of these tasks are not in the data."""
 RETRIEVAL: Mapping[str, str] = {"SciFact": "retrieval/SciFact"}
 """Retrieval task -> folder with corpus, queries and relevance judgements."""
+QUOTED = {"AmazonCounterfactualClassification"}
+"""Tasks whose texts in the data still have the quotes of the csv files that they come from: ``"He said ""no""."``.
+
+Without them their lengths add up to those in mteb's descriptive statistics, to the character.
+"""
 TASKS = (*ONE, *SEVERAL, *RETRIEVAL)
 """Names of the tasks that the data has."""
 
 
 def lay_out(data: Path, mirror: Path, tasks: Sequence[str] = TASKS) -> Path:
-    """The mirror, with what ``data`` has for the tasks. Files are copied as they are, gzipped ones too."""
+    """The mirror, with what ``data`` has for the tasks. Files are copied as they are but for those of ``QUOTED``."""
     for task in tasks:
         folder = mirror / task
         folder.mkdir(parents=True)
@@ -51,6 +58,11 @@ def lay_out(data: Path, mirror: Path, tasks: Sequence[str] = TASKS) -> Path:
             _copy_splits(data / ONE[task], folder)
         elif task in SEVERAL:
             configs = {subset: _copy_splits(data / source, folder / subset) for subset, source in SEVERAL[task].items()}
+            if task in QUOTED:
+                configs = {
+                    subset: {split: _unquoted(file) for split, file in files.items()}
+                    for subset, files in configs.items()
+                }
             _write_readme(folder, configs)
         else:
             _lay_out_retrieval(data / RETRIEVAL[task], folder)
@@ -78,6 +90,17 @@ def _copy_splits(source: Path, folder: Path) -> dict[str, Path]:
     folder.mkdir(exist_ok=True)
     found = sorted(source.glob("*.jsonl.gz"))
     return {file.name.split(".")[0]: Path(shutil.copy(file, folder)) for file in found}
+
+
+def _unquoted(file: Path) -> Path:
+    """The file anew, its texts as a reader of csv gives them."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    file.unlink()
+    quoted = [row for row in rows if len(row["text"]) > 1 and row["text"][0] == row["text"][-1] == '"']
+    for row in quoted:
+        row["text"] = row["text"][1:-1].replace('""', '"')
+    return write_jsonl(file.with_suffix(""), rows)
 
 
 def _lay_out_retrieval(source: Path, folder: Path) -> None:
