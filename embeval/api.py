@@ -68,13 +68,12 @@ def run(
     """
     from embeval.runner import interleaved, local
     from embeval.store.results import ResultStore
-    from embeval.tasks import TASK_TYPES
     from embeval.workflows import requests
 
     requests.refuse_same_models(request.models)
     bm25 = requests.parse_model(BASELINE)
-    ranked = [task for task in request.tasks if not TASK_TYPES.get(task.spec.type).needs_vectors]
-    with_baseline = request.bm25 and ranked and all(model.backend != BASELINE for model in request.models)
+    with_baseline = request.bm25 and all(model.backend != BASELINE for model in request.models)
+    ranked = [task for task in request.tasks if _ranks(task)] if with_baseline else []
     options = local.RunOptions(
         runtime=request.runtime, statistics=request.statistics, overwrite=request.overwrite, verify=request.verify
     )
@@ -83,10 +82,20 @@ def run(
         request.tasks,
         ResultStore(request.results),
         options,
-        also=[(bm25, ranked)] if with_baseline else (),
+        also=[(bm25, ranked)] if ranked else (),
         progress=progress,
         on_start=on_start,
     )
+
+
+def _ranks(task: Task[Any]) -> bool:
+    """Whether a system that ranks documents without vectors fits a task."""
+    from embeval.core.protocols import Selective
+    from embeval.tasks import TASK_TYPES
+
+    if TASK_TYPES.get(task.spec.type).needs_vectors:
+        return False
+    return task.ranks() if isinstance(task, Selective) else True
 
 
 Wanted = str | PathLike[str] | Mapping[str, Any]

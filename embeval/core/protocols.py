@@ -383,6 +383,14 @@ class Checkable(Protocol):
 
 
 @runtime_checkable
+class Selective(Protocol):
+    """A task whose type takes what ranks documents, though not each task of that type does."""
+
+    def ranks(self) -> bool:
+        """Whether systems rank documents in this one, so that those without vectors fit."""
+
+
+@runtime_checkable
 class Equippable(Protocol):
     """A task that runs models of its own, such as a reranker."""
 

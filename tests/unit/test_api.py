@@ -228,6 +228,29 @@ def test_run_reports_failures_as_outcomes(tmp_path: Path, pairs: Path) -> None:
     assert isinstance(outcomes[0].error, DataError)
 
 
+def test_bm25_is_evaluated_where_documents_are_ranked(tmp_path: Path) -> None:
+    """Of mteb's tasks those whose class searches: retrieval and reranking, not STS, and not what needs pictures."""
+    pytest.importorskip("mteb")
+    names = ["STS12", "SciFact", "Banking77Classification", "AskUbuntuDupQuestions", "VidoreDocVQARetrieval"]
+    specs = [
+        TaskSpec(
+            name=f"mteb:{name}", type="mteb", dataset=DatasetRef(path=name), options={"mirror": str(tmp_path / "none")}
+        )
+        for name in names
+    ]
+    steps: list[tuple[str, str]] = []
+    request = api.Request(
+        models=(ModelSpec(name="hashing", backend="hashing"),),
+        tasks=tuple(TASK_TYPES.get("mteb").bind(spec, root=Path()) for spec in specs),
+        results=tmp_path / "results",
+        bm25=True,
+    )
+    outcomes = list(api.run(request, on_start=lambda step: steps.append((step.model.name, step.task.name))))
+    assert {outcome.status for outcome in outcomes} == {"failed"}  # the mirror isn't there
+    assert sorted(task for model, task in steps if model == "bm25") == ["mteb:AskUbuntuDupQuestions", "mteb:SciFact"]
+    assert [task for model, task in steps if model == "hashing"] == [spec.name for spec in specs]
+
+
 def test_load_encoder(tmp_path: Path) -> None:
     """Given as on the command line or as a spec: ready to encode, revision resolved, runtime options kept."""
     encoder = embeval.load_encoder("hashing,dim=64", runtime=RuntimeOptions(batch_tokens=7))

@@ -11,11 +11,12 @@ from embeval.core.paths import expanded
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, System
 from embeval.core.specs import TaskSpec
+from embeval.errors import EmbevalError
 from embeval.mteb_bridge import categories, loading
 from embeval.mteb_bridge import mirror as mirrors
 from embeval.mteb_bridge.categories import Parity
 from embeval.mteb_bridge.loading import Loaded
-from embeval.mteb_bridge.tasks._bridged import BridgedTask
+from embeval.mteb_bridge.tasks._bridged import SEARCHED, BridgedTask
 from embeval.tasks import _options, _second_stage
 from embeval.tasks._retrieval_options import RerankOptions
 
@@ -64,6 +65,13 @@ class MtebTask(BridgedTask):
         if self.mirror is not None:
             mirrors.located(self.mirror, task.metadata.name)
 
+    def ranks(self) -> bool:
+        """Whether systems rank documents in this task; not for one that can't be evaluated at all."""
+        try:
+            return categories.of(loading.find(self.spec.dataset.path)).task_class == SEARCHED
+        except EmbevalError:
+            return False
+
     def protocol(self, payload: Loaded) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""
         return {**super().protocol(payload), "task": payload.setting.task.metadata.name}
@@ -82,7 +90,7 @@ class _MtebType:
     options = MtebOptions
     summary = "a task or benchmark of mteb by its name, from the hub or a mirror (--mirror)"
     main_score = "main_score"
-    needs_vectors = False  # those that rank documents don't
+    needs_vectors = False  # of each task, ``ranks`` tells it
 
     def bind(self, spec: TaskSpec, *, root: Path) -> MtebTask:
         options = _options.read(MtebOptions, spec)
