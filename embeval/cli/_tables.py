@@ -79,7 +79,8 @@ def outcomes(done: Sequence[Outcome], console: Console) -> RenderableType:
     for outcome in done:
         result = outcome.result
         if result is None:
-            rows.append([outcome.step.model.label, outcome.step.task.name, "", "", "failed", "", "", ""])
+            name, split = _task_and_split(outcome)
+            rows.append([outcome.step.model.label, name, split, "", "failed", "", "", ""])
             continue
         value = result.main_value
         assert value is not None
@@ -96,7 +97,23 @@ def outcomes(done: Sequence[Outcome], console: Console) -> RenderableType:
             ]
         )
     columns = ["Model", "Task", "Split", "Metric", "Value", heading, "Items", ""]
-    return fitting(columns, rows, console, right=("Value", "Items"), spare=("Split", "", "Items", "Metric"))
+    several = _split_in_several(map(_task_and_split, done))
+    spare = (*_unless(several, "Split"), "", "Items", "Metric")
+    return fitting(columns, rows, console, right=("Value", "Items"), whole=("Split",), spare=spare)
+
+
+def _task_and_split(outcome: Outcome) -> tuple[str, str]:
+    return outcome.step.task.name, outcome.step.task.dataset.split
+
+
+def _split_in_several(tasks_and_splits: Iterable[tuple[str, str]]) -> bool:
+    """Whether rows of one task differ in their split, so that without it they would look alike."""
+    there = set(tasks_and_splits)
+    return len({task for task, _ in there}) < len(there)
+
+
+def _unless(needed: bool, heading: str) -> tuple[str, ...]:
+    return () if needed else (heading,)
 
 
 def fitting(
@@ -273,5 +290,6 @@ def stored(
         )
     headings = ["Id", "Model", "Task", "Split", "Sub-set", "Metric", "Value", "Interval", "Items", "When (UTC)"]
     headings += ["Tags"] if tags else []
-    spare = ("Interval", "Split", "Metric", "Items", "When (UTC)")
-    return fitting(headings, rows, console, right=("Value", "Items"), spare=spare)
+    several = _split_in_several((each.result.task.name, each.result.split) for each in found)
+    spare = ("Interval", *_unless(several, "Split"), "Metric", "Items", "When (UTC)")
+    return fitting(headings, rows, console, right=("Value", "Items"), whole=("Split",), spare=spare)

@@ -15,6 +15,7 @@ from embeval.core.words import plural
 from embeval.errors import ExitCode, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from embeval.core.result import Result
     from embeval.store.results import ResultStore, Stored
 
 
@@ -459,9 +460,15 @@ def _the_one(
     if not found:
         raise StoreError("No stored result fits. 'embeval results list' shows what there is.")
     if len(found) > 1:
-        shown = " and ".join(f"{each.id} ({each.result.label} on {each.result.task.name})" for each in found[:2])
+        apart = {(each.result.split, each.result.subset) for each in found[:2]}
+        shown = " and ".join(f"{each.id} ({_described(each.result, len(apart) > 1)})" for each in found[:2])
         raise UsageError(
             f"{len(found)} results fit, such as {shown}.\n"
             "Give an id from 'embeval results list', or narrow it down with --model, --task and --subset."
         )
     return found[0]
+
+
+def _described(result: Result, in_full: bool) -> str:
+    part = f", {result.split}, {result.subset}" if in_full else ""
+    return f"{result.label} on {result.task.name}{part}"

@@ -9,7 +9,10 @@ from rich.console import Console, RenderableType
 
 from embeval.cli import _tables
 from embeval.core.result import MetricValue
+from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
+from embeval.errors import StoreError
 from embeval.leaderboard.board import Board, ColumnKey, Row, RowKey
+from embeval.runner.local import Outcome, Step
 
 HEADINGS = ["Model", "Split", "Value", "Items"]
 ROWS = [["a-model-of-some-length", "test", "0.8203", "1379"], ["b", "dev", "0.5", "12"]]
@@ -61,6 +64,20 @@ def test_a_leaderboard_fits_any_terminal(width: int) -> None:
     text = " ".join(" ".join(lines).split())
     for part in ("golden-set-1", "golden-set-2", "ndcg_at_10", "short", "0.5000", "0.4000, 0.6000]", "0.6000"):
         assert part in text
+
+
+@pytest.mark.parametrize(("splits", "told"), [(["test", "dev"], True), (["test"], False)])
+def test_splits_of_one_task_are_told_apart(splits: list[str], told: bool) -> None:
+    """On a terminal too narrow for all columns the split stays where rows would look alike without it."""
+    model = ModelSpec(name="an-organisation/a-model-of-some-length-indeed")
+    specs = [TaskSpec(name="mteb:a-task", type="mteb", dataset=DatasetRef(path="x", split=each)) for each in splits]
+    done = [
+        Outcome(step=Step(number=1, total=1, model=model, task=spec), status="failed", error=StoreError("gone"))
+        for spec in specs
+    ]
+    table = printed(lambda console: _tables.outcomes(done, console), 74)
+    assert ("Split" in table) is told
+    assert all(split in table for split in splits) is told
 
 
 def test_a_leaderboard_without_room_for_columns() -> None:
