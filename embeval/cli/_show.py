@@ -83,7 +83,7 @@ def result(stored: Stored) -> None:
         **{f"prompt ({role})": repr(text) for role, text in shown.signature.prompts.items()},
     }
     _pairs("Model", model)
-    _pairs("Protocol", {**shown.signature.protocol, "digest": shown.signature.protocol_digest[:8]})
+    _pairs("Protocol", {**shown.signature.protocol, "digest": shown.signature.protocol_digest[:8]}, missing="null")
     if shown.imported is not None:
         _imported(shown.imported)
     else:
@@ -142,10 +142,10 @@ def _ordered(shown: Result) -> list[tuple[str, MetricValue]]:
     )
 
 
-def _pairs(title: str, values: Mapping[str, Any]) -> None:
+def _pairs(title: str, values: Mapping[str, Any], *, missing: str = "not known") -> None:
     if not values:
         return
     made = _tables.table([title, ""])
     for name, value in values.items():
-        _tables.add(made, [name, "not known" if value is None else str(value)])
+        _tables.add(made, [name, missing if value is None else str(value)])
     _state.out(made)

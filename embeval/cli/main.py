@@ -31,7 +31,7 @@ VERBS: dict[str, str] = {
     "gate": "Decides by a policy whether a model may be released.",
     "tasks": "Lists task types and the catalogue, or shows one task.",
     "models": "Shows what a model is, or checks that it behaves.",
-    "data": "Makes golden sets from what you have, checks them, and splits them.",
+    "data": "Makes golden sets from what you have, checks them, and splits them; keeps mirrors of mteb's data.",
     "export": "Writes a model as ONNX graphs, each compared with the model itself.",
     "results": "Lists stored results, shows, tags, exports or imports them, or clears what is left over.",
     "search": "Asks a corpus one query with one model or several, and shows the hits.",

@@ -145,6 +145,7 @@ def show(
 def _show_type(name: str, json: bool) -> None:
     from embeval.core import border
     from embeval.tasks import TASK_TYPES
+    from embeval.workflows import mteb_entries
 
     task_type = TASK_TYPES.get(name)
     options = border.describe(task_type.options)
@@ -154,8 +155,12 @@ def _show_type(name: str, json: bool) -> None:
             {"type": name, "summary": task_type.summary, "main_score": task_type.main_score, "options": described}
         )
         return
-    _state.out(f"{name}: {task_type.summary}; main score {task_type.main_score}")
+    of_mteb = name == mteb_entries.KIND
+    _state.out(f"{name}: {task_type.summary}; main score {'as the task has it' if of_mteb else task_type.main_score}")
     _state.out(_options_table(options, {}))
+    _state.note(f"To evaluate one: embeval run -m MODEL -t {name}:{'NAME' if of_mteb else 'PATH'}")
+    if of_mteb:
+        _state.note("One of them: embeval tasks show mteb:NAME. All: embeval tasks list --mteb")
 
 
 def _options_table(options: Sequence[Described], chosen: Mapping[str, Any]) -> Table:

@@ -530,7 +530,7 @@ def test_a_failed_step_beside_a_good_one(pairs: Path) -> None:
     done = embeval("run", "-m", "hashing", "-t", "sts:bad.jsonl", "-t", "sts:pairs.jsonl", *FEW, cwd=pairs)
     assert done.code == 3
     rows = [line.split() for line in done.out.splitlines() if line.strip()]
-    assert ["hashing", "bad", "failed"] in rows
+    assert ["hashing", "bad", "test", "failed"] in rows
     assert any(row[:5] == ["hashing", "pairs", "test", "cosine_spearman", "0.5000"] for row in rows)
     assert "Failed: bad.jsonl, line 1: there is no column 'score'." in done.err
 
@@ -898,6 +898,15 @@ def test_run_of_tasks_of_mteb(tmp_path: Path) -> None:
     }
     assert [result["task"]["name"] for result in done.json["results"]] == ["mteb:STS13"]
     assert done.err.count("embeval data pull STS1") == 5
+
+
+@pytest.mark.parametrize("kind", sorted(TASK_TYPES.names()))
+def test_tasks_show_of_a_type_says_how_to_evaluate_one(project: Project, kind: str) -> None:
+    """Its main score, its options, and the next command; mteb has no one main score."""
+    shown = project("tasks", "show", kind)
+    assert shown.code == 0
+    assert "main_score" not in shown.out
+    assert f"embeval run -m MODEL -t {kind}:" in shown.err
 
 
 def test_tasks_show(project: Project, pairs: Path) -> None:
