@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from embeval.store.results import ResultStore
+from embeval.workflows.config import load_config
 from tests.support import readme
 from tests.support.commands import embeval
 
 TEXT = readme.README.read_text(encoding="utf-8")
+YAML = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 
 
 def test_generated_parts_are_fresh() -> None:
@@ -95,7 +97,7 @@ def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
     (tmp_path / "pairs" / "test.csv").write_text(
         "left,right,score\na red key,a red key,5\na red key,blue folders,1\nold token,new token,3\n", encoding="utf-8"
     )
-    gate, block = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    gate, block = (each for each in YAML if "mteb" not in each)
     models = re.compile(r"^models:\n(?:  .*\n)+", re.MULTILINE)
     both = models.sub("models: [hashing, 'hashing,dim=64']\n", block) + gate
     (tmp_path / "embeval.yaml").write_text(both, encoding="utf-8")
@@ -114,6 +116,19 @@ def test_your_own_files_as_the_readme_describes_them(tmp_path: Path) -> None:
     assert [rule["kind"] for rule in rules] == ["no_regression", "no_regression", "min", "any"]
     assert rules[1]["outcome"] == "error"
     assert [rule["waiver"] is not None for rule in rules] == [False, False, True, False]
+
+
+def test_the_tasks_of_mteb_as_the_readme_names_them(tmp_path: Path) -> None:
+    """The YAML of the README comes to tasks of these types and sub-sets, each once, all from its mirror."""
+    pytest.importorskip("mteb")
+    (block,) = (each for each in YAML if "mteb" in each)
+    (tmp_path / "embeval.yaml").write_text(block, encoding="utf-8")
+    tasks = {task.spec.name: task.spec for task in load_config(tmp_path / "embeval.yaml").tasks}
+    assert {"mteb:STSBenchmark", "mteb:TwitterURLCorpus"} < set(tasks)
+    assert "mteb:SCIDOCS" not in tasks
+    amazon = tasks["mteb:AmazonCounterfactualClassification"]
+    assert (amazon.dataset.split, tuple(amazon.options["subsets"])) == ("test", ("en", "de"))
+    assert {Path(spec.options["mirror"]).name for spec in tasks.values()} == {"mirror"}
 
 
 def test_the_python_of_the_readme(
