@@ -281,6 +281,7 @@ def _exchange(
             _state.note(f"Wrote {plural(len(report.files), 'file')} below {to}.")
         return
     readme = None if to in (None, "-") else expanded(to or "")
+    found = [each for each in found if each.label == model] or found  # "ours" is also in "ours (int8)"
     text = exchange.model_card_text(found, readme)
     if readme is None:
         if _state.settings.json:

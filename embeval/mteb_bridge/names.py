@@ -186,7 +186,8 @@ def _known(kind: str, wanted: Sequence[str]) -> set[str]:
     spelled = {_bare(each): each for each in sorted(_every()[kind])}
     for name in wanted:
         if _bare(name) not in spelled:
-            raise UnknownNameError(f"{kind} of mteb tasks", name, _every()[kind])
+            hint = "Languages are ISO 639-3 codes, such as deu." if kind == "language" else ""
+            raise UnknownNameError(f"{kind} of mteb tasks", name, _every()[kind], hint=hint)
     return {spelled[_bare(name)] for name in wanted}
 
 

@@ -235,7 +235,8 @@ def _guess_type(path: Path) -> str:
         return "retrieval"
     if path.is_dir():
         raise ConfigError(
-            f"{path}: this folder holds no corpus.jsonl, so its task type isn't clear. Say it with 'type'."
+            f"{path}: this folder holds no corpus.jsonl, so its task type isn't clear. Say it with "
+            f"'type', or on the command line: classification:{path}."
         )
     if not path.exists():
         raise DataError(f"{path}: no such file or folder.")

@@ -89,6 +89,11 @@ def test_a_model_card(project: Path) -> None:
     done = here("results", "export", "--as", "model-card", "README.md", "-m", "org/one", cwd=project)
     assert (done.code, done.err) == (0, "Wrote README.md.\n")
     assert (project / "README.md").read_text(encoding="utf-8") == out.out + "# One\n"
+    made.put(ResultStore(project / "results"), {"ndcg_at_10": [1.0, 1.0, 1.0]}, model="org/one", truncate_dim=64)
+    both = here("results", "export", "--as", "model-card", "-m", "org/one", cwd=project)
+    assert (both.code, both.out) == (3, "")
+    same = here("results", "export", "--as", "model-card", "-m", "one", cwd=project)  # the whole label of one of them
+    assert (same.code, same.out) == (0, out.out)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_unknown_names(name: str, options: dict[str, tuple[str, ...]], message: 
     ("filters", "message"),
     [
         (Filters(types=("Retreival",)), "Unknown type of mteb tasks 'Retreival'. Did you mean 'Retrieval'"),
-        (Filters(languages=("german",)), "Unknown language of mteb tasks 'german'"),
+        (Filters(languages=("german",)), "Did you mean 'grn'? Languages are ISO 639-3 codes, such as deu."),
         (Filters(domains=("Law",)), "Unknown domain of mteb tasks 'Law'"),
     ],
 )
