@@ -36,8 +36,6 @@ BINARY = ("ap", "ap_weighted")
 KINDS = ("f1", "f1_weighted", "precision", "precision_weighted", "recall", "recall_weighted", *BINARY)
 """Measures that are a mean over classifiers."""
 
-DENSE = 60_000
-"""Largest matrix of 0 and 1 whose product is faster than adding up rows one by one."""
 PIECE = 2048
 """Rows added up at a time, so that their values stay in the processor's cache."""
 
@@ -167,15 +165,7 @@ class _Table:
 
 
 def _sums(rows: Codes, groups: Codes, n_groups: int) -> Callable[[Sums], Sums]:
-    """Values [n, R] to sums [n_groups, R]: the i-th of ``rows`` adds to the i-th of ``groups``.
-
-    Each pair of both stands there once; a group without rows is 0.
-    """
-    n = int(rows.max(initial=-1)) + 1
-    if n_groups * n <= DENSE:
-        matrix = np.zeros((n_groups, n), dtype=np.float32)
-        matrix[groups, rows] = 1.0
-        return lambda values: matrix @ values
+    """Values [n, R] to sums [n_groups, R]: the i-th of ``rows`` adds to the i-th of ``groups``; of no rows it is 0."""
     order = np.argsort(groups, kind="stable")
     present, starts = np.unique(groups[order], return_index=True)
     cuts = np.unique([0, *np.searchsorted(starts, np.arange(PIECE, len(order), PIECE)), len(starts)])
