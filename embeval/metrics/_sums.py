@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 Whole = npt.NDArray[np.float32]
 """Whole numbers small enough to be exact in float32."""
+EXACT = 1 << 24
+"""Up to here float32 holds every whole number."""
 
 STRIDE = 12
 """Rows that are added up apart: in a sum over rows numpy starts anew for each, and takes twice as long."""

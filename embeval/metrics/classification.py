@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from embeval.core.protocols import Metric, Resampler, Swapper, Undefined
 from embeval.core.records import Column
 from embeval.metrics import _fits
 from embeval.metrics._family import MeanOf
+from embeval.metrics._sums import EXACT
 
 VERSION = 1
 GOLD, PREDICTED, FOLD = "gold", _fits.PREDICTED, "fold"
@@ -34,8 +36,13 @@ BINARY = ("ap", "ap_weighted")
 KINDS = ("f1", "f1_weighted", "precision", "precision_weighted", "recall", "recall_weighted", *BINARY)
 """Measures that are a mean over classifiers."""
 
+PIECE = 2048
+"""Rows added up at a time, so that their values stay in the processor's cache."""
+
 Codes = npt.NDArray[np.intp]
 Rows = npt.NDArray[np.float64]
+Sums = npt.NDArray[np.floating]
+"""Whole numbers."""
 _FOLDS = re.compile(r"(\w+)_over_([2-9]|[1-9]\d)_folds")
 
 
@@ -84,55 +91,18 @@ class OfClassifiers:
         return _fits.swapper(OfClassifiers.resampler, metrics, baseline, candidate)
 
 
-class _Sums:
-    """Sums of rows [n, R] over groups, for groups given as numbers [n]: those that no row has are 0."""
-
-    def __init__(self, groups: Codes, n_groups: int) -> None:
-        self._order = np.argsort(groups, kind="stable")
-        self._present, self._starts = np.unique(groups[self._order], return_index=True)
-        self._n_groups = n_groups
-
-    def __call__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        sums = np.zeros((self._n_groups, rows.shape[1]), dtype=rows.dtype)
-        if len(self._order):
-            sums[self._present] = np.add.reduceat(np.take(rows, self._order, axis=0), self._starts, axis=0)
-        return sums
-
-
 @dataclass(frozen=True)
 class _Confusion:
-    """How often each label was predicted for each gold label by one classifier, on R resamples."""
+    """How often each of F classifiers predicted each of K labels for each gold label, on R resamples."""
 
     right: Rows
-    """[K, R]: texts of each label that were predicted to have it."""
+    """[F, K, R]: texts of each label that were predicted to have it."""
     gold: Rows
-    """[K, R]: texts of each label."""
+    """[F, K, R]: texts of each label."""
     predicted: Rows
-    """[K, R]: texts predicted to have it."""
+    """[F, K, R]: texts predicted to have it."""
     positive: Rows
-    """[K, R]: of these, texts of the larger of two labels."""
-
-
-class _Classifier:
-    """One classifier's predictions, as cells of its confusion matrix."""
-
-    def __init__(self, gold: Codes, predicted: Codes, n_labels: int, positive: int) -> None:
-        cells, of_row = np.unique(gold * n_labels + predicted, return_inverse=True)
-        cell_gold, cell_predicted = np.divmod(cells, n_labels)
-        self._cells = _Sums(of_row, len(cells))
-        self._gold, self._predicted = _Sums(cell_gold, n_labels), _Sums(cell_predicted, n_labels)
-        self._right = (cell_gold == cell_predicted)[:, None]
-        self._positive = (cell_gold == positive)[:, None]
-
-    def confusion(self, counts: npt.NDArray[np.int64]) -> _Confusion:
-        cells = self._cells(counts)
-        sums = (
-            self._predicted(cells * self._right),
-            self._gold(cells),
-            self._predicted(cells),
-            self._predicted(cells * self._positive),
-        )
-        return _Confusion(*(each.astype(np.float64) for each in sums))
+    """[F, K, R]: of these, texts of the larger of two labels."""
 
 
 class _Table:
@@ -146,30 +116,72 @@ class _Table:
             rows = np.concatenate([rows, np.unique(columns[FOLD], return_inverse=True)[1][None]])
         # Texts with the same label and predictions count as one: of two labels there are few such patterns.
         patterns, of_text = np.unique(rows, axis=1, return_inverse=True)
-        of_text = of_text.ravel()
-        gold, n = patterns[0], len(labels)
-        positive = np.unique(gold)[-1] if len(gold) else 0
-        self._patterns = _Sums(of_text, patterns.shape[1])
-        self._classifiers: list[tuple[slice | Codes, _Classifier]]
+        n_texts, n_patterns = rows.shape[1], patterns.shape[1]
+        self._patterns: Callable[[Sums], Sums] | None = None
+        if n_patterns <= n_texts // 2:
+            self._patterns = _sums(np.arange(n_texts), of_text.ravel(), n_patterns)
+        else:  # adding up what has few equals takes longer than it saves
+            patterns, n_patterns = rows, n_texts
+        everything = np.arange(n_patterns)
         if folds:
-            members = [np.flatnonzero(patterns[-1] == fold) for fold in np.unique(patterns[-1])]
-            self._classifiers = [(rows, _Classifier(gold[rows], patterns[1, rows], n, positive)) for rows in members]
+            pattern, classifier, guess = everything, patterns[-1], patterns[1]
         else:
-            self._classifiers = [(slice(None), _Classifier(gold, each, n, positive)) for each in patterns[1:]]
-        self._binary = len(np.unique(gold)) == 2
+            pattern, guess = np.tile(everything, len(predicted)), patterns[1:].ravel()
+            classifier = np.repeat(np.arange(len(predicted)), n_patterns)
+        gold, n = patterns[0][pattern], len(labels)
+        self._shape = int(classifier.max(initial=-1)) + 1, n
+        cells, of_pattern = np.unique((classifier * n + gold) * n + guess, return_inverse=True)
+        self._cells = _sums(pattern, of_pattern.ravel(), len(cells))
+        of_gold, cell_guess = np.divmod(cells, n)
+        of_guess, cell_gold = of_gold // n * n + cell_guess, of_gold % n
+        n_lines, each = self._shape[0] * n, np.arange(len(cells))
+        self._gold, self._predicted = _sums(each, of_gold, n_lines), _sums(each, of_guess, n_lines)
+        present = np.unique(gold)
+        self._binary = len(present) == 2
+        # Of each guess there is one cell that is right, and one of the larger label.
+        self._of_guess, self._right = of_guess, np.flatnonzero(cell_gold == cell_guess)
+        self._positive = np.flatnonzero(cell_gold == present[-1]) if self._binary else each[:0]
 
     def means(self, counts: npt.NDArray[np.int64], kinds: set[str]) -> dict[str, Rows]:
         """Measure -> its mean over the classifiers, float64 [R]; a fold in which it is undefined has no part in it."""
-        patterns = self._patterns(counts)
-        values: dict[str, list[Rows]] = {kind: [] for kind in kinds}
-        for rows, classifier in self._classifiers:
-            confusion = classifier.confusion(patterns[rows])
-            for kind, of_classifiers in values.items():
-                if kind in BINARY and not self._binary:
-                    of_classifiers.append(np.full(counts.shape[1], np.nan))
-                else:
-                    of_classifiers.append(MEASURES[kind](confusion))
-        return {kind: _mean(np.stack(each)) for kind, each in values.items()}
+        undefined = {kind for kind in kinds if kind in BINARY and not self._binary}
+        confusion = self._confusion(counts)
+        values = {measure: _mean(measure(confusion)) for measure in {MEASURES[kind] for kind in kinds - undefined}}
+        nowhere = np.full(counts.shape[1], np.nan)
+        return {kind: nowhere if kind in undefined else values[MEASURES[kind]] for kind in kinds}
+
+    def _confusion(self, counts: npt.NDArray[np.int64]) -> _Confusion:
+        drawn: Sums = counts.astype(np.float32) if len(counts) < EXACT else counts.astype(np.float64)
+        cells = self._cells(drawn if self._patterns is None else self._patterns(drawn))
+        shape = (*self._shape, counts.shape[1])
+        chosen = []
+        for places in (self._right, self._positive):
+            lines = np.zeros((shape[0] * shape[1], shape[2]), dtype=cells.dtype)
+            lines[self._of_guess[places]] = cells[places]
+            chosen.append(lines)
+        right, positive = chosen
+        sums = right, self._gold(cells), self._predicted(cells), positive
+        return _Confusion(*(each.reshape(shape).astype(np.float64) for each in sums))
+
+
+def _sums(rows: Codes, groups: Codes, n_groups: int) -> Callable[[Sums], Sums]:
+    """Values [n, R] to sums [n_groups, R]: the i-th of ``rows`` adds to the i-th of ``groups``; of no rows it is 0."""
+    order = np.argsort(groups, kind="stable")
+    present, starts = np.unique(groups[order], return_index=True)
+    cuts = np.unique([0, *np.searchsorted(starts, np.arange(PIECE, len(order), PIECE)), len(starts)])
+    ends = np.append(starts, len(order))
+    pieces = [
+        (present[first:end], rows[order[ends[first] : ends[end]]], starts[first:end] - starts[first])
+        for first, end in pairwise(cuts)
+    ]
+
+    def add(values: Sums) -> Sums:
+        sums = np.zeros((n_groups, values.shape[1]), dtype=values.dtype)
+        for some, taken, of_piece in pieces:
+            sums[some] = np.add.reduceat(np.take(values, taken, axis=0), of_piece, axis=0)
+        return sums
+
+    return add
 
 
 def _mean(values: Rows) -> Rows:
@@ -195,31 +207,31 @@ def _recall(table: _Confusion) -> Rows:
 
 
 def _accuracy(table: _Confusion) -> Rows:
-    return _ratio(table.right.sum(axis=0), table.gold.sum(axis=0), np.nan)
+    return _ratio(table.right.sum(axis=1), table.gold.sum(axis=1), np.nan)
 
 
 def _macro(of_labels: Callable[[_Confusion], Rows]) -> Callable[[_Confusion], Rows]:
     def mean(table: _Confusion) -> Rows:
-        there = (table.gold + table.predicted > 0.0).sum(axis=0).astype(np.float64)
-        return _ratio(of_labels(table).sum(axis=0), there, np.nan)  # of a label that isn't there it is 0
+        there = (table.gold + table.predicted > 0.0).sum(axis=1).astype(np.float64)
+        return _ratio(of_labels(table).sum(axis=1), there, np.nan)  # of a label that isn't there it is 0
 
     return mean
 
 
 def _weighted(of_labels: Callable[[_Confusion], Rows]) -> Callable[[_Confusion], Rows]:
     def mean(table: _Confusion) -> Rows:
-        return _ratio((of_labels(table) * table.gold).sum(axis=0), table.gold.sum(axis=0), np.nan)
+        return _ratio((of_labels(table) * table.gold).sum(axis=1), table.gold.sum(axis=1), np.nan)
 
     return mean
 
 
 def _average_precision(table: _Confusion) -> Rows:
     """The precision among texts predicted to be at least as large, at each step of recall; NaN for one label."""
-    found = table.positive[::-1]
-    precision = _ratio(found.cumsum(axis=0), table.predicted[::-1].cumsum(axis=0))
-    positives, texts = found.sum(axis=0), table.gold.sum(axis=0)
+    found = table.positive[:, ::-1]
+    precision = _ratio(found.cumsum(axis=1), table.predicted[:, ::-1].cumsum(axis=1))
+    positives, texts = found.sum(axis=1), table.gold.sum(axis=1)
     two = (positives > 0.0) & (positives < texts)
-    return _ratio((precision * found).sum(axis=0), np.where(two, positives, 0.0), np.nan)
+    return _ratio((precision * found).sum(axis=1), np.where(two, positives, 0.0), np.nan)
 
 
 MEASURES: Mapping[str, Callable[[_Confusion], Rows]] = {
@@ -233,7 +245,7 @@ MEASURES: Mapping[str, Callable[[_Confusion], Rows]] = {
     "ap": _average_precision,
     "ap_weighted": _average_precision,  # sklearn has but one average for two labels
 }
-"""Measure -> what gives it for one classifier, float64 [R]; NaN where undefined."""
+"""Measure -> what gives it for F classifiers, of each, float64 [F, R]; NaN where undefined."""
 
 
 def over_folds(kind: str, folds: int) -> str:

@@ -21,14 +21,14 @@ import numpy.typing as npt
 from embeval.core.protocols import Resampler, Swapper, Undefined
 from embeval.core.records import Column
 from embeval.core.specs import SimilarityName
-from embeval.metrics._sums import Whole, cumulated
+from embeval.metrics._sums import EXACT, Whole, cumulated
 
 Kind = Literal["spearman", "pearson"]
 Rows = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
-EXACT = 1 << 24
-"""Up to here float32 holds every whole number."""
+FEW = 8
+"""With more items than this to a group of equal values, adding them up comes before the sum over groups."""
 SPREAD_OF_ROUNDING = 1e-13
 """Largest variance of equal values scaled to at most 1 that is still rounding error."""
 
@@ -126,6 +126,11 @@ class _Sorted:
     group: npt.NDArray[np.intp]
     """[n]: group of each item."""
 
+    @property
+    def ends(self) -> npt.NDArray[np.intp]:
+        """[G]: the last place of each group."""
+        return np.append(self.starts[1:], len(self.order)) - 1
+
     @classmethod
     def of(cls, values: Column) -> _Sorted:
         order = np.argsort(values, kind="stable")
@@ -136,12 +141,17 @@ class _Sorted:
 
     def ranks(self, counts: Whole, totals: Column) -> tuple[Whole, Column]:
         """([n, R] centred ranks x 2, [R] their weighted sum of squares) for counts [n, R] and their sums [R]."""
-        drawn = np.take(counts, self.order, axis=0)
-        if len(self.starts) < len(self.order):
-            drawn = np.add.reduceat(drawn, self.starts, axis=0)
         # The mid-rank of a group is what was drawn below it plus (its own draws + 1) / 2; n + 1 is the mean of
         # twice that.
-        ranks = cumulated(drawn)
+        drawn = np.take(counts, self.order, axis=0)
+        if len(self.starts) <= len(self.order) // FEW:
+            drawn = np.add.reduceat(drawn, self.starts, axis=0)
+            ranks = cumulated(drawn)
+        else:
+            ranks = cumulated(drawn)
+            if len(self.starts) < len(self.order):
+                ranks = np.take(ranks, self.ends, axis=0)
+                drawn = np.diff(ranks, axis=0, prepend=np.float32(0.0))
         ranks *= 2.0
         ranks -= drawn
         ranks -= totals.astype(np.float32)
@@ -177,11 +187,12 @@ def _pearson(metrics: Sequence[Correlation], columns: Mapping[str, Column]) -> C
     # Centred on all items, so that little is lost when the square of a resample's mean is taken away.
     centred = [columns[name] - columns[name].mean() for name in names]
     scaled = [values / (np.abs(values).max() or 1.0) for values in centred]
-    terms = [*scaled, *(values**2 for values in scaled), *(scaled[x] * scaled[y] for x, y in zip(xs, ys, strict=True))]
+    products = (scaled[x] * scaled[y] for x, y in zip(xs, ys, strict=True))
+    terms = np.stack([*scaled, *(values**2 for values in scaled), *products]) if metrics else np.empty((0, 0))
 
     def resample(counts: Counts) -> Rows:
         weights = counts.astype(np.float64)
-        means = np.stack(terms) @ weights / weights.sum(axis=0)
+        means = terms @ weights / weights.sum(axis=0)
         first, square, product = np.split(means, [len(names), 2 * len(names)])
         spread = square - first**2
         # A resample of equal values leaves a spread of rounding error only, which is no spread.

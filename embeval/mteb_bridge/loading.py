@@ -152,9 +152,7 @@ def eager(task: Any) -> None:
         if isinstance(value, datasets.DatasetDict):
             return datasets.DatasetDict({key: made(each) for key, each in value.items()})
         if isinstance(value, datasets.Dataset):
-            found = copy.copy(value)
-            found.__class__ = _eager_class()
-            return found
+            return _eager_class().of(value)
         if type(value) is dict:
             return {key: made(each) for key, each in value.items()}
         return value
@@ -163,11 +161,20 @@ def eager(task: Any) -> None:
 
 
 @cache
-def _eager_class() -> type:
+def _eager_class() -> Any:
     import datasets
 
     class Eager(datasets.Dataset):  # type: ignore[misc]  # datasets has no types
-        """A data set whose columns come as lists."""
+        """A data set whose columns come as lists, and those of rows selected from it too."""
+
+        @classmethod
+        def of(cls, dataset: Any) -> Any:
+            found = copy.copy(dataset)
+            found.__class__ = cls
+            return found
+
+        def select(self, *args: Any, **keys: Any) -> Any:
+            return self.of(super().select(*args, **keys))
 
         def __getitem__(self, key: Any) -> Any:
             found = super().__getitem__(key)

@@ -9,7 +9,7 @@ Source: Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapters 6 (
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -24,6 +24,8 @@ from embeval.stats.rng import seed_sequence
 BLOCK = 32
 """Resamples per block. Part of the definition of a seed's resamples: another value gives other draws. Counts of 32
 resamples over some thousand items stay in the cache; blocks of 128 take twice as long."""
+AT_A_TIME = 60_000
+"""Counts drawn in one step: so many stay in the processor's cache."""
 JACKKNIFE = 1000
 """Most sets of items that are left out in turn: a tenth of what the usual number of resamples takes."""
 MIN_DEFINED = 0.95
@@ -54,6 +56,19 @@ def draw_blocks(
 ) -> npt.NDArray[np.int64]:
     """int64 [n, len(streams) x BLOCK]: the counts of several blocks side by side, each from its own stream."""
     return _counted(n, BLOCK, [np.random.default_rng(stream) for stream in streams], clusters)
+
+
+def drawn(
+    n: int, streams: Sequence[np.random.SeedSequence], clusters: npt.NDArray[np.intp] | None = None
+) -> Iterator[tuple[slice, npt.NDArray[np.int64]]]:
+    """(places, int64 [n, places]) of some blocks at a time: of few items several come together.
+
+    Each step has a price of its own. The counts are those of ``draw_counts``, block by block.
+    """
+    together = max(1, AT_A_TIME // (max(1, n) * BLOCK))
+    for start in range(0, len(streams), together):
+        counts = draw_blocks(n, streams[start : start + together], clusters)
+        yield slice(start * BLOCK, start * BLOCK + counts.shape[1]), counts
 
 
 def _counted(
@@ -88,9 +103,9 @@ def distribution(
     resample = resampler(metrics, columns)
     n_blocks = -(-resamples // BLOCK)
     values = np.empty((len(metrics), n_blocks * BLOCK))
-    for block, stream in enumerate(seed_sequence(seed, "bootstrap", *purpose).spawn(n_blocks)):
-        counts = draw_counts(n, BLOCK, np.random.default_rng(stream), numbers)
-        values[:, block * BLOCK : (block + 1) * BLOCK] = resample(counts)
+    streams = seed_sequence(seed, "bootstrap", *purpose).spawn(n_blocks)
+    for place, counts in drawn(n, streams, numbers):
+        values[:, place] = resample(counts)
     return values[:, :resamples]
 
 

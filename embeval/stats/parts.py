@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from embeval.core.protocols import Metric, Undefined
 from embeval.core.records import Column, ItemRecords
-from embeval.stats.bootstrap import BLOCK, draw_blocks
+from embeval.stats.bootstrap import BLOCK, drawn
 from embeval.stats.rng import seed_sequence
 
 Weighting = Literal["mean", "wmean"]
 Counts = npt.NDArray[np.int64]
 
-AT_A_TIME = 60_000
-"""Counts drawn in one step: so many stay in the processor's cache."""
 LEFT_OUT = 1000
 """Leave-one-out values at most of each part: of more units, several are left out at a time."""
 
@@ -57,14 +55,10 @@ class Part:
     def resampled(self, resamples: int, seed: int) -> Iterator[tuple[slice, Counts]]:
         """(places, int64 [n, places]) of some blocks at a time: how often each item is drawn.
 
-        The same counts as in ``bootstrap.distribution``; of few items several blocks come together, since each step
-        has a price of its own.
+        The same counts as in ``bootstrap.distribution``.
         """
         streams = seed_sequence(seed, "bootstrap", *self.purpose).spawn(-(-resamples // BLOCK))
-        together = max(1, AT_A_TIME // (max(1, self.n_items) * BLOCK))
-        for start in range(0, len(streams), together):
-            counts = draw_blocks(self.n_items, streams[start : start + together], self.units)
-            yield slice(start * BLOCK, start * BLOCK + counts.shape[1]), counts
+        yield from drawn(self.n_items, streams, self.units)
 
     def left_out(self) -> Iterator[Counts]:
         """int64 [n, up to BLOCK] at a time: 0 for the items of one unit, or of some, and 1 for the others."""

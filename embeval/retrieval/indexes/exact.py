@@ -7,6 +7,7 @@ product and goes to ``flat``.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ ENGINE_ERROR = 1e-5
 at 384 dimensions."""
 MOST_WAITING = 4_000_000
 """Candidates kept before they are handed over: 100 MB. Only models that give equal vectors get there."""
+FEW_PAIRS, LITTLE_WORK = QUERIES_AT_ONCE * TILE, 2_000_000_000
+"""Queries x documents, and x dimensions, up to which torch isn't imported for the products: half a second of one core,
+and torch takes two."""
 LARGEST, SMALLEST = 1e18, 1e-15
 """Norms beyond these leave the range where squares are good float32."""
 
@@ -64,7 +68,7 @@ class ProductScanner:
         self._similarity, self._k = similarity, k
         prepared = unit(queries) if similarity == "cosine" else np.ascontiguousarray(queries, dtype=np.float32)
         self._queries = torch.from_numpy(prepared)
-        self._norms = np.sqrt(np.einsum("ij,ij->i", prepared, prepared, dtype=np.float64))
+        self._scale = _Scale(queries, similarity)
         self._products = torch.empty(min(len(queries), QUERIES_AT_ONCE) * TILE, dtype=torch.float32)
 
     def scan(self, chunk: Vectors, best: FloatRows) -> Iterator[Candidates]:
@@ -72,11 +76,11 @@ class ProductScanner:
         if refuse:
             refuse_nonfinite(chunk, by="The vectors to index")
         largest = float(norms.max(initial=0.0))
-        if max(largest, self._norms.max(initial=0.0)) > LARGEST and self._similarity != "cosine":
-            yield from self._all_pairs(len(chunk))  # float32 products overflow: let float64 decide
+        if max(largest, self._scale.norms.max(initial=0.0)) > LARGEST and self._similarity != "cosine":
+            yield from _all_pairs(len(self._queries), len(chunk))  # float32 products overflow: let float64 decide
             return
-        errors = self._errors(largest)
-        known = self._as_values(best)
+        errors = self._scale.errors(largest)
+        known = self._scale.values(best)
         floors = _above(known.min(axis=1) - errors)
         waiting: list[_Found] = []
         n_waiting = 0
@@ -98,27 +102,12 @@ class ProductScanner:
                     if n_waiting > MOST_WAITING:
                         yield _joined(waiting)
                         waiting, n_waiting = [], 0
-                        known = self._as_values(best)
+                        known = self._scale.values(best)
                         floors = np.maximum(floors, _above(known.min(axis=1) - errors))
         if n_waiting > best.size // 4:
             waiting = [self._prune(waiting, known, floors, errors)]
         if waiting:
             yield _joined(waiting)
-
-    def _all_pairs(self, n: int) -> Iterator[Candidates]:
-        for row in range(len(self._queries)):
-            yield Candidates(np.full(n, row, dtype=np.int64), np.arange(n, dtype=np.int64))
-
-    def _errors(self, largest: float) -> npt.NDArray[np.float64]:
-        """float64 [Q]: how far a value may be off."""
-        if self._similarity == "euclidean":
-            return np.asarray(ENGINE_ERROR * (self._norms + largest) ** 2 / 2)
-        return np.asarray(ENGINE_ERROR * self._norms * (1.0 if self._similarity == "cosine" else largest))
-
-    def _as_values(self, scores: FloatRows) -> npt.NDArray[np.float64]:
-        if self._similarity == "euclidean":
-            return np.asarray((self._norms[:, None] ** 2 - scores.astype(np.float64) ** 2) / 2)
-        return scores.astype(np.float64)
 
     def _tile(self, vectors: Vectors, norms: npt.NDArray[np.float32]) -> tuple[torch.Tensor, torch.Tensor | None]:
         import torch
@@ -183,6 +172,74 @@ class ProductScanner:
         kth = unordered((2**31 - (descending[starts + k - 1] & 0xFFFFFFFF)).astype(np.int32))
         np.maximum(floors, _above(kth - 2 * errors), out=floors)
         return found.where(found.values >= floors[found.rows])
+
+
+class _Scanner:
+    """``ProductScanner``, whose torch takes seconds to import, only where it is there already or the work is much.
+
+    Vectors from a cache or a service need no torch, and the products of a small corpus are soon made by numpy.
+    """
+
+    def __init__(self, queries: Vectors, similarity: SimilarityName, k: int) -> None:
+        self._queries, self._k = queries, k
+        self._similarity: SimilarityName = similarity
+        self._pairs = 0
+        self._fast: ProductScanner | None = None
+
+    def scan(self, chunk: Vectors, best: FloatRows) -> Iterator[Candidates]:
+        self._pairs += len(self._queries) * len(chunk)
+        much = self._pairs > FEW_PAIRS or self._pairs * chunk.shape[1] > LITTLE_WORK
+        if self._fast is None and (much or "torch" in sys.modules):
+            self._fast = ProductScanner(self._queries, self._similarity, self._k)
+        yield from self._plainly(chunk, best) if self._fast is None else self._fast.scan(chunk, best)
+
+    def _plainly(self, chunk: Vectors, best: FloatRows) -> Iterator[Candidates]:
+        refuse_nonfinite(chunk, by="The vectors to index")
+        scale = _Scale(self._queries, self._similarity)
+        largest = float(_lengths(chunk).max(initial=0.0))
+        if max(largest, scale.norms.max(initial=0.0)) > LARGEST and self._similarity != "cosine":
+            yield from _all_pairs(len(self._queries), len(chunk))
+            return
+        cosine = self._similarity == "cosine"
+        queries, vectors = (unit(each) if cosine else each for each in (self._queries, chunk))
+        values = queries @ vectors.T
+        if self._similarity == "euclidean":
+            values -= (_lengths(chunk) ** 2 / 2).astype(np.float32)
+        errors = scale.errors(largest)
+        floors = _above(scale.values(best).min(axis=1) - errors)
+        if len(chunk) >= self._k:
+            kth = np.partition(values, len(chunk) - self._k, axis=1)[:, len(chunk) - self._k]
+            floors = np.maximum(floors, _above(kth - 2 * errors))
+        yield Candidates(*np.nonzero(values >= floors[:, None]))
+
+
+class _Scale:
+    """How scores and the values that are compared instead belong together."""
+
+    def __init__(self, queries: Vectors, similarity: SimilarityName) -> None:
+        self._similarity = similarity
+        self.norms = _lengths(unit(queries) if similarity == "cosine" else queries)
+
+    def errors(self, largest: float) -> npt.NDArray[np.float64]:
+        """float64 [Q]: how far a value may be off."""
+        if self._similarity == "euclidean":
+            return np.asarray(ENGINE_ERROR * (self.norms + largest) ** 2 / 2)
+        return np.asarray(ENGINE_ERROR * self.norms * (1.0 if self._similarity == "cosine" else largest))
+
+    def values(self, scores: FloatRows) -> npt.NDArray[np.float64]:
+        """Of scores [Q, …]."""
+        if self._similarity == "euclidean":
+            return np.asarray((self.norms[:, None] ** 2 - scores.astype(np.float64) ** 2) / 2)
+        return scores.astype(np.float64)
+
+
+def _lengths(vectors: Vectors) -> npt.NDArray[np.float64]:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)))
+
+
+def _all_pairs(n_queries: int, n: int) -> Iterator[Candidates]:
+    for row in range(n_queries):
+        yield Candidates(np.full(n, row, dtype=np.int64), np.arange(n, dtype=np.int64))
 
 
 def _above(floors: npt.NDArray[np.float64]) -> FloatRows:
@@ -256,8 +313,8 @@ class _ExactType:
     def create(self, dim: int, similarity: SimilarityName) -> _Exact | flat.Flat:
         return flat.INDEX.create(dim, similarity) if similarity == "manhattan" else _Exact(similarity)
 
-    def scanner(self, queries: Vectors, similarity: SimilarityName, k: int) -> ProductScanner | None:
-        return None if similarity == "manhattan" else ProductScanner(queries, similarity, k)
+    def scanner(self, queries: Vectors, similarity: SimilarityName, k: int) -> _Scanner | None:
+        return None if similarity == "manhattan" else _Scanner(queries, similarity, k)
 
 
 INDEX = _ExactType()

@@ -13,6 +13,7 @@ from sklearn.metrics import average_precision_score, f1_score, precision_score, 
 from embeval import metrics
 from embeval.core.protocols import Undefined
 from embeval.errors import UnknownNameError
+from embeval.metrics import classification
 from embeval.metrics.multilabel import from_bits, to_bits
 from embeval.stats import bootstrap
 
@@ -54,6 +55,21 @@ def test_equal_to_sklearn(kind: str, labels: list[float]) -> None:
     for name, fits in ((kind, 10), (f"{kind}_over_3_fits", 3)):
         columns = predictions(60, labels, fits)
         assert metrics.get(name).aggregate(columns) == pytest.approx(mean(columns, SKLEARN[kind]), abs=1e-12)
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0], [0.0, 1.0, 2.0, 5.0, 7.0]])
+def test_sums_are_the_same_in_however_many_pieces(labels: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are added up in pieces that fit into the processor's cache: one piece and many give the same digits."""
+    columns = predictions(300, labels, 10)
+    chosen = [metrics.get(name) for name in SKLEARN]
+    counts = np.random.default_rng(1).multinomial(300, np.full(300, 1 / 300), size=16).T
+    found = []
+    for rows in (10**9, 7):
+        monkeypatch.setattr(classification, "PIECE", rows)
+        found.append(bootstrap.resampler(chosen, columns)(counts))
+    assert found[0].tolist() == found[1].tolist()
+    drawn = {name: np.repeat(column, counts[:, 3]) for name, column in columns.items()}
+    assert found[1][0, 3] == pytest.approx(mean(drawn, SKLEARN["f1"]), abs=1e-12)
 
 
 @pytest.mark.parametrize("labels", [[0.0, 1.0], [-1.0, 1.0]])

@@ -7,8 +7,10 @@ import shutil
 import socket
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -199,3 +201,13 @@ def test_a_broken_file_is_told_with_its_folder(tmp_path: Path) -> None:
     (folder / "test.txt.d").mkdir(parents=True)
     with pytest.raises(DataError, match=f"{folder}: can't be read as a data set"):
         load("BIOSSES", tmp_path)
+
+
+def test_columns_of_selected_rows_are_lists_too() -> None:
+    """mteb fits a classifier on selected rows, and would read the labels of these one by one from the disk."""
+    task = SimpleNamespace(dataset=datasets.DatasetDict({"train": datasets.Dataset.from_dict({"label": [3, 4, 5]})}))
+    loading.eager(task)
+    assert task.dataset["train"]["label"] == [3, 4, 5]
+    labels = task.dataset["train"].select([2, 0])["label"]
+    assert type(labels) is list
+    assert labels == [5, 3]

@@ -1,9 +1,10 @@
-"""The exact engine where float32 products alone would go wrong."""
+"""The exact engine where float32 products alone would go wrong, with torch and without."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,18 @@ from embeval.retrieval.search import TopK
 RNG = np.random.default_rng(7)
 
 
+@pytest.fixture(params=["torch", "numpy"])
+def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "numpy":
+        _without_torch(monkeypatch)
+
+
+def _without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has not imported torch; needing it fails."""
+    monkeypatch.setattr(exact, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(exact, "ProductScanner", None)
+
+
 def _found(index: str, docs: np.ndarray, queries: np.ndarray, similarity: SimilarityName, k: int = 5) -> Neighbours:
     top = TopK(queries, k=k, similarity=similarity, tie_keys=np.arange(len(docs)), index=index)
     for start in range(0, len(docs), 100):
@@ -24,6 +37,7 @@ def _found(index: str, docs: np.ndarray, queries: np.ndarray, similarity: Simila
     return top.result()
 
 
+@pytest.mark.usefixtures("_engine")
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
 @pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e18, 1e20])
 def test_lengths_whose_squares_leave_float32(similarity: SimilarityName, scale: float) -> None:
@@ -37,6 +51,7 @@ def test_lengths_whose_squares_leave_float32(similarity: SimilarityName, scale: 
     assert ours.scores.tolist() == theirs.scores.tolist()
 
 
+@pytest.mark.usefixtures("_engine")
 def test_a_few_odd_lengths_among_many() -> None:
     """Zero, tiny and huge documents in one chunk with normal ones."""
     docs = RNG.normal(size=(400, 16)).astype(np.float32)
@@ -46,6 +61,37 @@ def test_a_few_odd_lengths_among_many() -> None:
     queries = RNG.normal(size=(6, 16)).astype(np.float32)
     ours, theirs = _found("exact", docs, queries, "cosine", k=400), _found("brute", docs, queries, "cosine", k=400)
     assert ours.positions.tolist() == theirs.positions.tolist()
+
+
+@pytest.mark.usefixtures("_engine")
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+def test_ties_at_the_last_place_and_equal_documents(similarity: SimilarityName) -> None:
+    """Documents of few values, many of them equal: positions and scores are those of brute force in float64."""
+    docs = RNG.integers(-2, 3, size=(500, 3)).astype(np.float32)
+    queries = RNG.integers(-2, 3, size=(20, 3)).astype(np.float32)
+    ours, theirs = _found("exact", docs, queries, similarity), _found("brute", docs, queries, similarity)
+    assert ours.positions.tolist() == theirs.positions.tolist()
+    assert ours.scores.tolist() == theirs.scores.tolist()
+
+
+def test_much_work_is_worth_importing_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The corpus passes by in chunks of 100; from the third on torch makes the products, and nothing changes."""
+    docs, queries = RNG.normal(size=(500, 4)).astype(np.float32), RNG.normal(size=(10, 4)).astype(np.float32)
+    expected = _found("exact", docs, queries, "dot")
+    made = []
+    original = exact.ProductScanner.__init__
+
+    def counting(self: exact.ProductScanner, *args: object) -> None:
+        made.append(self)
+        original(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exact.ProductScanner, "__init__", counting)
+    monkeypatch.setattr(exact, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(exact, "FEW_PAIRS", 2000)
+    found = _found("exact", docs, queries, "dot")
+    assert len(made) == 1
+    assert found.positions.tolist() == expected.positions.tolist()
+    assert found.scores.tolist() == expected.scores.tolist()
 
 
 def test_coarser_products_asked_for_elsewhere_change_nothing() -> None:
@@ -69,6 +115,7 @@ def test_coarser_products_asked_for_elsewhere_change_nothing() -> None:
     assert set(seen) == {"highest"}
 
 
+@pytest.mark.usefixtures("_engine")
 def test_a_memory_map_is_read_without_a_warning(tmp_path: Path) -> None:
     """torch warns of arrays that it may not write to; nobody needs to see that."""
     docs = RNG.normal(size=(250, 8)).astype(np.float32)

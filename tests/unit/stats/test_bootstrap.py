@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from embeval import metrics
-from embeval.core.protocols import Metric, Undefined
+from embeval.core.protocols import Metric, Resampler, Undefined
 from embeval.metrics import MeanOf
 from embeval.stats import bootstrap, intervals
 from embeval.stats.rng import seed_sequence
@@ -134,6 +134,29 @@ def test_a_metric_without_resampler_is_computed_resample_by_resample() -> None:
     drawn = np.repeat(COLUMNS["m"], counts[:, 5])
     assert values[0, 5] == np.median(drawn)
     assert values[1, 5] == pytest.approx(drawn.mean())
+
+
+def test_blocks_of_few_items_come_together_and_draw_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step has a price of its own: two blocks at a time make half the steps, and not another number."""
+    steps = []
+    original = MeanOf.resampler
+
+    def counting(metrics: Sequence[MeanOf], columns: Mapping[str, npt.NDArray[np.float64]]) -> Resampler:
+        resample = original(metrics, columns)
+
+        def counted(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+            steps.append(counts.shape[1])
+            return resample(counts)
+
+        return counted
+
+    monkeypatch.setattr(MeanOf, "resampler", staticmethod(counting))
+    found = []
+    for at_a_time in (1, 2 * bootstrap.BLOCK * N):
+        monkeypatch.setattr(bootstrap, "AT_A_TIME", at_a_time)
+        found.append(bootstrap.distribution([MeanOf("m")], COLUMNS, resamples=100, seed=3))
+    assert steps == [32, 32, 32, 32, 64, 64]
+    assert np.allclose(found[0], found[1], rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["cosine_spearman", "cosine_pearson", "m", "median"])
