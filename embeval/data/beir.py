@@ -19,6 +19,7 @@ from typing import NamedTuple
 from embeval.core.ir import MAX_GRADE, Qrels
 from embeval.core.words import plural
 from embeval.data import files
+from embeval.data.pairs import RESERVED_SUBSETS
 from embeval.errors import DataError
 
 QRELS_HEADER = ("query-id", "corpus-id", "score")
@@ -159,7 +160,7 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         queries=queries,
         qrels=qrels,
         unanswerable=_of_split(unanswerable, unanswerable_file(folder, split), qrels),
-        query_labels={name: values for name, values in fields.items() if are_labels(list(values.values()))},
+        query_labels=labels(fields, one_of(folder, "queries")),
         unreachable=ghosts,
         excluded=excluded,
         doc_labels={name: values for name, values in doc_fields.items() if are_labels(list(values.values()))},
@@ -195,6 +196,14 @@ def are_labels(values: list[str]) -> bool:
     """Whether the values of a field group queries. A text of each query's own doesn't, and it may be private."""
     distinct = set(values)
     return len(distinct) <= min(MAX_LABELS, len(values) / 2) and all(len(value) <= MAX_LABEL for value in distinct)
+
+
+def labels(fields: Mapping[str, Mapping[str, str]], path: Path) -> dict[str, Mapping[str, str]]:
+    """Those fields (field -> query id -> value) that group queries. Raises ``DataError`` for a taken sub-set name."""
+    found = {name: values for name, values in fields.items() if are_labels(list(values.values()))}
+    if taken := set(found.get("subset", {}).values()) & set(RESERVED_SUBSETS):
+        raise DataError(f"{path}: a sub-set may not be called {min(taken)!r}, which names a pooled result.")
+    return found
 
 
 def _qrels_file(folder: Path, split: str) -> Path:

@@ -408,6 +408,7 @@ GOOD: dict[str, dict[str, Any]] = {
         ("bitext", [{"sentence1": 4}], r"line 2: 'sentence1' must be text"),
         ("summarization", [{"relevance": [1]}], r"line 2: 2 'machine_summaries', but 1 'relevance'"),
         ("summarization", [{"relevance": [1, "x"]}], r"line 2: 'relevance' must be a number"),
+        ("summarization", [{"relevance": [1, 1e308]}], r"line 2: 'relevance' is 1e\+308, which is no score"),
         ("summarization", [{"human_summaries": []}], r"line 2: 'human_summaries' must be a list that is not empty"),
         ("summarization", [{"machine_summaries": "b"}], r"line 2: 'machine_summaries' must be a list"),
     ],
@@ -476,3 +477,15 @@ def test_other_ids_and_labels_are_other_rows(task_type: str, tmp_path: Path) -> 
     assert plain["data"] == labelled["data"] == named["data"]
     assert len({plain["rows"], labelled["rows"], named["rows"]}) == 3
     assert protocol({}, {}) == plain
+
+
+@pytest.mark.parametrize("task_type", ["sts", "classification", "reranking", *GOOD])
+def test_one_column_in_two_parts_is_refused(task_type: str, tmp_path: Path) -> None:
+    """Compared with itself a text always fits; ids may be another part as well."""
+    names = {"classification": ("text", "label"), "reranking": ("positive", "negative")}
+    first, second, *_ = names.get(task_type) or [*GOOD.get(task_type, GOOD["bitext"])]
+    task = TASK_TYPES.get(task_type)
+    with pytest.raises(ConfigError, match=rf"{first} and {second} can't both be the column '{first}'"):
+        task.bind(spec_of(task_type, "mine.jsonl", columns={second: first}), root=tmp_path)
+    own = {"reranking": "query_id"}.get(task_type, "id")
+    task.bind(spec_of(task_type, "mine.jsonl", columns={own: first}), root=tmp_path)
