@@ -12,9 +12,9 @@ import pytest
 from embeval import metrics
 from embeval.core.progress import Silent
 from embeval.core.protocols import TaskRef, Undefined
-from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
+from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
 from embeval.encoders import loading as encoders
-from embeval.errors import ConfigError, DataError
+from embeval.errors import ConfigError, DataError, InvalidEmbeddingsError
 from embeval.mteb_bridge import categories, door, evaluation
 from embeval.mteb_bridge.categories import Gathered, Outcome, Setting
 from embeval.mteb_bridge.categories.bitext import NAMES
@@ -489,3 +489,30 @@ def test_one_column_in_two_parts_is_refused(task_type: str, tmp_path: Path) -> N
         task.bind(spec_of(task_type, "mine.jsonl", columns={second: first}), root=tmp_path)
     own = {"reranking": "query_id"}.get(task_type, "id")
     task.bind(spec_of(task_type, "mine.jsonl", columns={own: first}), root=tmp_path)
+
+
+@pytest.mark.parametrize(("scale", "refused"), [(1e20, True), (1e15, False)])
+def test_vectors_whose_products_overflow_are_refused(scale: float, refused: bool) -> None:
+    """Dot products of 1e40 are infinite in mteb's float32, and what it makes of them is no score."""
+    vectors = {"a": (scale, 0.0), "b": (scale, scale), "c": (0.0, scale)}
+    loaded = mock(
+        "MockPairClassificationTask", {"test": table(sentence1=["a"] * 2, sentence2=["b", "c"], labels=[1, 0])}
+    )
+    if refused:
+        with pytest.raises(
+            InvalidEmbeddingsError, match=r"of 2 of 2 texts, such as '.*/test/0', hold numbers up to 1e"
+        ):
+            evaluated(loaded, TableEncoder(vectors))
+    else:
+        assert value(evaluated(loaded, TableEncoder(vectors))[0], "max_ap") == 1.0
+
+
+def test_mteb_without_a_value_is_told_in_words() -> None:
+    """Products of 1e-60 are 0 in float32, so that mteb leaves out every text; the cosines are as good as any."""
+    rows = summaries(4, 6)
+    encoder = hashing()
+    names = [text for column in ("human_summaries", "machine_summaries") for texts in rows[column] for text in texts]
+    vectors = encoder.encode(names, role=Role.TEXT).vectors * 1e-30
+    small = TableEncoder(dict(zip(names, vectors.tolist(), strict=True)))
+    gathered, _ = evaluated(mock("MockSummarizationTask", {"test": table(**rows)}, min_score=0, max_score=5), small)
+    assert "mteb gives no cosine_spearman here: no text is left that it has a value for." in gathered.warnings

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from embeval.compare import evidence
 from embeval.core.progress import Silent
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
@@ -144,3 +145,13 @@ def test_queries_that_leave_nothing_to_rank(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "test.jsonl", [alone, ROWS[2]])
     with pytest.raises(DataError, match=r"test.jsonl: no query has both relevant candidates and others"):
         own.load()
+
+
+def test_two_models_can_be_compared_and_held_against_each_other(tmp_path: Path) -> None:
+    """Every candidate is ranked, though MAP looks at a thousand and no query has so many."""
+    own, store = task(tmp_path), ResultStore(tmp_path / "results")
+    models = [ModelSpec(name=f"h{dim}", backend="hashing", args={"dim": dim}) for dim in (64, 2048)]
+    options = local.RunOptions(statistics=StatisticsOptions(resamples=100))
+    sides = [evidence.gather(store, done.stored[-1]) for done in local.run(models, [own], store, options)]
+    assert sides[0].result.counts["most_candidates"] == 3
+    assert [side.too_short_for("map_at_1000") for side in sides] == [None, None]
