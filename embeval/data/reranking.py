@@ -110,7 +110,7 @@ class _Builder:
         fields = {name: values for name, values in self._fields.items() if name not in self._of_candidates}
         labels = {
             name: {query: values.get(query, "") for query in self._queries}
-            for name, values in beir.labels(fields, self._path).items()
+            for name, values in beir.labels(fields, self._path, self._queries).items()
         }
         given = {query: tuple(grades) for query, grades in self._grades.items()}
         lines = tuple(self._contradictions.values())

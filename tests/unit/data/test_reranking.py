@@ -162,7 +162,10 @@ def test_a_column_that_differs_between_candidates_is_no_label_of_queries(tmp_pat
 
 
 def test_a_sub_set_may_not_take_the_name_of_a_pooled_result(tmp_path: Path) -> None:
-    """Its result would be written over, or over another one."""
+    """Its result would be written over, or over another one; nor may some queries be in no sub-set at all."""
+    write_jsonl(tmp_path / "test.jsonl", [{**row, **({"subset": "a"} if n else {})} for n, row in enumerate(ROWS)])
+    with pytest.raises(DataError, match=r"test.jsonl: some queries have a 'subset', but not 'q1'"):
+        reranking.load(tmp_path / "test.jsonl", "test")
     write_jsonl(tmp_path / "test.jsonl", [{**row, "subset": "mean"} for row in ROWS])
     with pytest.raises(DataError, match=r"test.jsonl: a sub-set may not be called 'mean'"):
         reranking.load(tmp_path / "test.jsonl", "test")

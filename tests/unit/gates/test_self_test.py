@@ -271,11 +271,11 @@ def test_all_that_a_metric_reads_of_a_system_is_made_worse(name: str, target: fl
     """Of ten classifiers, four similarities and ten regressors each; three labels, of which a reversal keeps one."""
     rng = np.random.default_rng(0)
     metric = metrics.get(name)
-    gold = np.arange(90) % (2 if name == "max_ap" else 3) * 1.0
+    gold = (np.arange(90) % (2 if name == "max_ap" else 3)).astype(np.float64)
     own = [each for each in metric.columns if each not in ("gold", "fold")]
     noise = 0.0 if name.startswith("f1") else 0.3
     columns = {each: gold + noise * rng.normal(size=90) for each in own}
-    columns |= {"gold": gold} | ({"fold": np.arange(90) // 45 * 1.0} if "fold" in metric.columns else {})
+    columns |= {"gold": gold} | ({"fold": (np.arange(90) // 45).astype(np.float64)} if "fold" in metric.columns else {})
 
     def value(found: Mapping[str, Column]) -> float:
         measured = metric.aggregate(found)

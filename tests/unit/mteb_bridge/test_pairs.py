@@ -446,6 +446,9 @@ def test_a_sub_set_may_not_take_the_name_of_a_pooled_result(tmp_path: Path) -> N
     task = TASK_TYPES.get("bitext").bind(spec_of("bitext", "mine.jsonl"), root=tmp_path)
     with pytest.raises(DataError, match="may not be called 'all'"):
         task.load()
+    write_jsonl(tmp_path / "mine.jsonl", [{**row, "subset": name} for name in ("a", "a", "", "")])
+    with pytest.raises(DataError, match=r"mine.jsonl: 2 rows have no 'subset', and others have one"):
+        task.load()
 
 
 @pytest.mark.parametrize("task_type", sorted(GOOD))
