@@ -15,7 +15,7 @@ from embeval.core import border, strict_json
 from embeval.core.ir import Run
 from embeval.core.protocols import Metric, Undefined
 from embeval.core.records import ItemRecords
-from embeval.core.result import Result
+from embeval.core.result import MOST_CANDIDATES, Result
 from embeval.core.specs import StatisticsOptions
 from embeval.core.words import plural
 from embeval.errors import EvidenceError, StoreError, UnknownNameError
@@ -87,6 +87,8 @@ class Evidence:
         """
         if not self.hits or ranking.FAMILY.make(metric) is None or self.too_short_for(metric) is not None:
             return None
+        if self.result.counts.get(MOST_CANDIDATES) is not None:  # queries that have fewer to rank have fewer hits
+            return None
         cut = sum(n < self._reach(metric) for n in self.hits.values())
         if not cut or cut == len(self.hits):
             return None
@@ -96,8 +98,10 @@ class Evidence:
         )
 
     def _reach(self, metric: str) -> int:
-        """Hits that a metric looks at, where the corpus has so many documents."""
-        documents = self.result.counts.get("documents")
+        """Hits that a metric looks at, where there are so many documents to be ranked."""
+        candidates, documents = self.result.counts.get(MOST_CANDIDATES), self.result.counts.get("documents")
+        if candidates is not None:
+            return min(ranking.cutoff(metric), candidates)
         # A query may be a document of the corpus itself, which then is no hit of it.
         return ranking.cutoff(metric) if documents is None else min(ranking.cutoff(metric), documents - 1)
 

@@ -16,6 +16,8 @@ SCHEMA_VERSION = 1
 """Version of the form of a result file."""
 IMPORTED = "(imported)"
 """Ends the label of a model whose values were published elsewhere and only read here."""
+MOST_CANDIDATES = "most_candidates"
+"""Count of the documents that the query with most of them could find."""
 APPROXIMATE_BELOW = 50
 """Below this many items an interval may cover less than 94 % or more than 96 % where 95 % is aimed at, by
 ``benchmarks/results/intervals.md``, and the result says so."""

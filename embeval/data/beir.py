@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +19,7 @@ from typing import NamedTuple
 from embeval.core.ir import MAX_GRADE, Qrels
 from embeval.core.words import plural
 from embeval.data import files
+from embeval.data.pairs import RESERVED_SUBSETS
 from embeval.errors import DataError
 
 QRELS_HEADER = ("query-id", "corpus-id", "score")
@@ -159,7 +160,7 @@ def load_beir(folder: Path, split: str = "test", *, unreachable: Unreachable = U
         queries=queries,
         qrels=qrels,
         unanswerable=_of_split(unanswerable, unanswerable_file(folder, split), qrels),
-        query_labels={name: values for name, values in fields.items() if are_labels(list(values.values()))},
+        query_labels=labels(fields, one_of(folder, "queries"), qrels.judgments),
         unreachable=ghosts,
         excluded=excluded,
         doc_labels={name: values for name, values in doc_fields.items() if are_labels(list(values.values()))},
@@ -195,6 +196,19 @@ def are_labels(values: list[str]) -> bool:
     """Whether the values of a field group queries. A text of each query's own doesn't, and it may be private."""
     distinct = set(values)
     return len(distinct) <= min(MAX_LABELS, len(values) / 2) and all(len(value) <= MAX_LABEL for value in distinct)
+
+
+def labels(fields: Mapping[str, Mapping[str, str]], path: Path, queries: Iterable[str]) -> dict[str, Mapping[str, str]]:
+    """Those fields (field -> query id -> value) that group queries.
+
+    Raises ``DataError`` for a sub-set of a taken name, and where only some of ``queries`` are in a sub-set.
+    """
+    found = {name: values for name, values in fields.items() if are_labels(list(values.values()))}
+    if "subset" in found and (without := [query for query in queries if not found["subset"].get(query)]):
+        raise DataError(f"{path}: some queries have a 'subset', but not {_listed(without)}.")
+    if taken := set(found.get("subset", {}).values()) & set(RESERVED_SUBSETS):
+        raise DataError(f"{path}: a sub-set may not be called {min(taken)!r}, which names a pooled result.")
+    return found
 
 
 def _qrels_file(folder: Path, split: str) -> Path:

@@ -8,7 +8,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -198,6 +198,15 @@ def column(row: Row, path: Path, name: str) -> Any:
     except KeyError:
         there = ", ".join(repr(key) for key in row.values)
         raise DataError(f"{path}, line {row.line}: there is no column {name!r}. Columns: {there}.") from None
+
+
+def unfolded(row: Row, path: Path, name: str) -> Any:
+    """The value of a column; in csv and tsv, whose cells hold text alone, a list that is written as JSON is a list."""
+    value = column(row, path, name)
+    if isinstance(value, str) and value.lstrip().startswith("[") and kind(path) in ("csv", "tsv"):
+        with suppress(ValueError):
+            return strict_json.loads(value)
+    return value
 
 
 def text(row: Row, path: Path, name: str) -> str:

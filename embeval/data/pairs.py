@@ -94,7 +94,7 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
         ids[pair] = row.line
         left.append(files.text(row, path, columns.sentence1))
         right.append(files.text(row, path, columns.sentence2))
-        gold.append(_score(row, path, columns.score))
+        gold.append(score(row, path, columns.score))
         if columns.subset in row.values:
             subset = files.identifier(row, path, columns.subset)
             if subset in RESERVED_SUBSETS:
@@ -107,7 +107,8 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
     return Pairs(tuple(ids), tuple(left), tuple(right), np.array(gold, dtype=np.float64), tuple(subsets))
 
 
-def _score(row: files.Row, path: Path, name: str) -> float:
+def score(row: files.Row, path: Path, name: str) -> float:
+    """A column that must be a score, of which correlations can be taken."""
     value = files.number(row, path, name)
     if abs(value) > MAX_SCORE:
         raise DataError(f"{path}, line {row.line}: {name!r} is {value:g}, which is no score: at most ±{MAX_SCORE:g}.")

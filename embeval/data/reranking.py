@@ -14,8 +14,8 @@ from typing import Any
 
 from embeval.core.border import BORDER
 from embeval.core.ir import MAX_GRADE
-from embeval.data import files
-from embeval.data.beir import are_labels, load_beir, one_of
+from embeval.data import beir, files
+from embeval.data.beir import load_beir, one_of
 from embeval.errors import DataError
 
 CANDIDATES_FILE = "top_ranked"
@@ -80,6 +80,8 @@ class _Builder:
         self._documents: dict[str, str] = {}
         self._grades: dict[str, dict[str, int]] = {}
         self._fields: dict[str, dict[str, str]] = {}
+        self._of_candidates: set[str] = set()
+        """Fields that have several values within a query, and so are no labels of queries."""
         self._by_text: dict[str, str] = {}
         self._contradictions: dict[tuple[str, str], int] = {}
 
@@ -101,13 +103,14 @@ class _Builder:
         for name, value in row.values.items():
             if name not in vars(columns).values() and isinstance(value, str):
                 whole = files.whole_characters(value, row, self._path, name)
-                self._fields.setdefault(name, {}).setdefault(query, whole)
+                if self._fields.setdefault(name, {}).setdefault(query, whole) != whole:
+                    self._of_candidates.add(name)
 
     def whole(self) -> Candidates:
+        fields = {name: values for name, values in self._fields.items() if name not in self._of_candidates}
         labels = {
             name: {query: values.get(query, "") for query in self._queries}
-            for name, values in self._fields.items()
-            if are_labels(list(values.values()))
+            for name, values in beir.labels(fields, self._path, self._queries).items()
         }
         given = {query: tuple(grades) for query, grades in self._grades.items()}
         lines = tuple(self._contradictions.values())
@@ -130,7 +133,7 @@ class _Builder:
         return query
 
     def _texts(self, row: files.Row, name: str) -> list[str]:
-        value = files.column(row, self._path, name)
+        value = files.unfolded(row, self._path, name)
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise DataError(
                 f"{self._path}, line {row.line}: {name!r} must be a list of texts, not {value!r:.60}.\n"

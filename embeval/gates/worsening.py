@@ -12,7 +12,8 @@ from embeval.core.records import ANSWERABLE, Column
 
 Columns = Mapping[str, Column]
 Rows = npt.NDArray[np.intp]
-GIVEN = ("gold", ANSWERABLE)
+Arrangement = Callable[[Column], Column]
+GIVEN = ("gold", "fold", ANSWERABLE)
 """Columns that belong to the data and not to the system, so that no system can make them worse."""
 
 
@@ -28,34 +29,39 @@ def on_some_items(
     """Columns float64 [n] with which ``value`` is at ``target`` or just beyond it, where that can be.
 
     Everything is lost on as few of ``rows`` as it takes, drawn at random, and the others stay. A metric that is a mean
-    has its worst value there; of one that reads an order, the values are exchanged among these items until they stand
-    in the reverse of the right order.
+    has its worst value there; of one that reads several columns, the values of each are exchanged among these items
+    until they stand to what the data has as is worst for it: in the reverse of the right order, or moved by half.
     """
-    name = next((each for each in metric.columns if each not in GIVEN), metric.columns[0])
-    reference = next((columns[each] for each in metric.columns if each != name), None)
+    own = [each for each in metric.columns if each not in GIVEN] or list(metric.columns[:1])
+    reference = next((columns[each] for each in metric.columns if each in GIVEN and each not in own), None)
+    if reference is None and len(own) > 1:
+        reference, own = columns[own[1]], own[:1]
     down = value(columns) > target
-    scored = rows[np.isfinite(columns[name][rows])]
+    scored = rows[np.isfinite(np.stack([columns[name][rows] for name in own])).all(axis=0)]
     order = rng.permutation(scored)
-    lost = _extreme(columns[name][scored], target, down)
 
-    def after(n: int) -> dict[str, Column]:
-        hit, column = order[:n], columns[name].copy()
-        if reference is None:
-            column[hit] = lost
-        else:
-            ascending = np.sort(column[hit])
-            column[hit[np.argsort(reference[hit], kind="stable")]] = ascending[::-1] if down else ascending
-        return {**columns, name: column}
+    def after(n: int, arranged: Arrangement) -> dict[str, Column]:
+        hit, moved = order[:n], {}
+        for name in own:
+            moved[name] = columns[name].copy()
+            if reference is None:
+                moved[name][hit] = _extreme(columns[name][scored], target, down)
+            else:
+                moved[name][hit[np.argsort(reference[hit], kind="stable")]] = arranged(np.sort(columns[name][hit]))
+        return {**columns, **moved}
+
+    found = {each: value(after(len(order), each)) for each in (ARRANGEMENTS if reference is not None else (_rising,))}
+    worst = (min if down else max)(found, key=lambda each: found[each])
 
     def is_there(n: int) -> bool:
-        found = value(after(n))
-        return found <= target if down else found >= target
+        reached = value(after(n, worst))
+        return reached <= target if down else reached >= target
 
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if is_there(middle) else (middle + 1, high)
-    return after(low)
+    return after(low, worst)
 
 
 def on_every_item(
@@ -78,6 +84,23 @@ def on_every_item(
     drawn = rng.normal(0.0, noise, len(scored))
     column[scored] += target - value(columns) + drawn - drawn.mean()
     return {**columns, name: column}
+
+
+def _rising(ascending: Column) -> Column:
+    return ascending
+
+
+def _falling(ascending: Column) -> Column:
+    return ascending[::-1]
+
+
+def _moved_by_half(ascending: Column) -> Column:
+    """Of labels the middle one stays where all are reversed, and here it doesn't."""
+    return np.roll(ascending, len(ascending) // 2)
+
+
+ARRANGEMENTS: tuple[Arrangement, ...] = (_falling, _moved_by_half, _rising)
+"""The orders in which values may stand to those of the data, of which one is the worst for a metric."""
 
 
 def _extreme(column: Column, target: float, down: bool) -> float:

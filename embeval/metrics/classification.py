@@ -67,7 +67,8 @@ class OfClassifiers:
             return Undefined("not_two_labels")
         if self.folds is not None and columns[FOLD].max() >= self.folds:
             return Undefined("more_folds")
-        return float(self.resampler([self], columns)(np.ones((len(gold), 1), dtype=np.int64))[0, 0])
+        value = float(self.resampler([self], columns)(np.ones((len(gold), 1), dtype=np.int64))[0, 0])
+        return Undefined("not_two_labels") if np.isnan(value) else value  # not even in one fold
 
     @staticmethod
     def resampler(metrics: Sequence[OfClassifiers], columns: Mapping[str, Column]) -> Resampler:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -15,11 +15,14 @@ from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import Encoder, TaskRef
 from embeval.core.similarity import SIMILARITIES
 from embeval.core.specs import Role
+from embeval.errors import InvalidEmbeddingsError
 from embeval.mteb_bridge import door
 
 ROLES: Mapping[str | None, Role] = {None: Role.TEXT, "query": Role.QUERY, "document": Role.DOCUMENT}
 """mteb's prompt types."""
 Matrix = npt.NDArray[np.float32]
+LARGEST = 1e17
+"""Numbers up to it have products that a float32 holds, summed over ten thousand dimensions."""
 
 
 class BridgedEncoder:
@@ -63,6 +66,7 @@ class BridgedEncoder:
         with self.around():
             embeddings = self.encoder.encode(texts, role=role, task=self.task, ids=ids, progress=self._progress)
         self._progress.finish()
+        _refuse_large(embeddings.vectors, ids)
         self.counts += embeddings.counts
         self.alike.add(embeddings)
         self.work += embeddings.work
@@ -102,6 +106,18 @@ class BridgedEncoder:
         from mteb.models.model_meta import ModelMeta
 
         return ModelMeta.create_empty()
+
+
+def _refuse_large(vectors: Vectors, ids: Sequence[str]) -> None:
+    """Raises ``InvalidEmbeddingsError`` for vectors whose squares mteb's float32 can't hold."""
+    largest = np.maximum(vectors.max(axis=1, initial=0.0), -vectors.min(axis=1, initial=0.0))
+    if len(rows := np.flatnonzero(largest > LARGEST)):
+        name = ids[rows[0]]
+        raise InvalidEmbeddingsError(
+            f"The embeddings of {len(rows)} of {len(vectors)} texts, such as {name!r}, hold numbers up to "
+            f"{largest.max():.0e}, and mteb's float32 can't hold their products. Nothing was scored.",
+            (name,),
+        )
 
 
 def _rows(vectors: Any) -> Vectors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from embeval.core import border
 from embeval.core.paths import expanded
@@ -12,15 +12,30 @@ from embeval.errors import ConfigError, did_you_mean
 from embeval.metrics import MetricFamily
 
 Options = TypeVar("Options")
+MAY_REPEAT = ("id", "query_id", "subset")
+"""Parts of a row that may stand in the column of another one, such as a text that names its row."""
 
 
 def read(options: type[Options], spec: TaskSpec) -> Options:
     """The options of a spec as their dataclass. Raises ``ConfigError`` naming the option and the nearest known one."""
     try:
-        return border.load(options, dict(spec.options))
+        found = border.load(options, dict(spec.options))
     except border.BorderError as error:
         problem = error.problems[0]
         raise ConfigError(f"Task {spec.name!r} ({spec.type}): {problem}", key=problem.path) from None
+    _check_columns(getattr(found, "columns", None), spec)
+    return found
+
+
+def _check_columns(columns: Any, spec: TaskSpec) -> None:
+    """Raises ``ConfigError`` for one column in two parts: compared with itself, a text always fits."""
+    part_of: dict[str, str] = {}
+    for part, name in vars(columns).items() if columns is not None else ():
+        if part not in MAY_REPEAT and (first := part_of.setdefault(name, part)) != part:
+            raise ConfigError(
+                f"Task {spec.name!r} ({spec.type}): {first} and {part} can't both be the column {name!r}.",
+                key=("options", "columns", part),
+            )
 
 
 def main_score(spec: TaskSpec, family: MetricFamily, default: str) -> str:

@@ -37,12 +37,13 @@ def put(
     run: Run | None = None,
     days: float = 0,
     documents: int | None = None,
+    most_candidates: int | None = None,
     **model_fields: Any,
 ) -> list[Stored]:
     """Stores what the runner makes of item columns, the result for ``all`` last.
 
     ``measured`` are the metrics, those that the columns are called after unless given; ``days`` moves the date, and
-    ``documents`` is the size of the corpus.
+    ``documents`` is the size of the corpus, of which the query with most candidates has so many.
     """
     n = len(next(iter(columns.values())))
     evidence = assemble.Evidence(
@@ -59,7 +60,11 @@ def put(
         ),
         provenance=ORIGIN,
         run=run,
-        counts={} if documents is None else {"documents": documents},
+        counts={
+            name: count
+            for name, count in (("documents", documents), ("most_candidates", most_candidates))
+            if count is not None
+        },
     )
     at = MADE_AT + timedelta(days=days)
     timings = Timings(started_at=at.isoformat(), wall_s=1.0, cpu_s=1.0)

@@ -12,6 +12,7 @@ import numpy as np
 from embeval.core import ir
 from embeval.core.ir import NOTHING, Run, SelfMatch
 from embeval.core.records import Column, ItemRecords
+from embeval.core.result import MOST_CANDIDATES
 from embeval.core.words import plural
 from embeval.errors import EvaluationError
 from embeval.metrics import get as get_metric
@@ -83,7 +84,10 @@ class _Retrieval:
         return Gathered(
             records=records,
             run=_joined([part.run for part in parts], setting),
-            counts=_added([part.measured.counts for part in parts]),
+            counts={
+                **_added([part.measured.counts for part in parts]),
+                MOST_CANDIDATES: max(part.most_candidates for part in parts),
+            },
             warnings=(*_sentences(setting, parts), *_of_parity(setting, columns, differing)),
             also=tuple(parity.values()) if differing else (),
         )
@@ -99,6 +103,8 @@ class _Part:
     measured: Measured
     run: Run
     clusters: tuple[str, ...] | None
+    most_candidates: int
+    """Documents that the query with most of them could find."""
 
 
 def _names(setting: Setting) -> tuple[str, ...]:
@@ -172,7 +178,15 @@ def _part(setting: Setting, subset: str, outcome: Outcome, model: BridgedSearch)
         measured=measured,
         run=run,
         clusters=clusters,
+        most_candidates=_most_candidates(setting, subset, len(data.doc_ids)),
     )
+
+
+def _most_candidates(setting: Setting, subset: str, n_documents: int) -> int:
+    task, given = setting.task, retrieval_data.candidates(retrieval_data.rows_of(setting, subset))
+    most = n_documents if given is None else max(len(set(docs)) for docs in given.values())
+    # Of these mteb doesn't score the query itself, or the first hit.
+    return most - 1 if task.ignore_identical_ids or task.skip_first_result else most
 
 
 def _differ(ours: Column, theirs: Column) -> bool:

@@ -134,6 +134,8 @@ def _skipped(n: int, of: int) -> str:
 def _told(setting: Setting, outcomes: Mapping[str, Outcome], with_p_values: bool) -> str:
     main = setting.task.metadata.main_score
     theirs = np.mean([outcomes[subset].scores[main] for subset in setting.subsets])
+    if np.isnan(theirs):
+        return f"mteb gives no {main} here: no text is left that it has a value for."
     why = "takes the mean of coefficients and p-values" if with_p_values else "leaves out texts that have a value"
     return f"mteb gives {main} {theirs:.4f} here: it {why}."
 

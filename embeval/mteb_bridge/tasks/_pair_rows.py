@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embeval.core.specs import TaskSpec
+from embeval.core.words import plural
 from embeval.data import files
 from embeval.data.beir import MAX_LABEL, MAX_LABELS
 from embeval.data.pairs import RESERVED_SUBSETS
@@ -81,6 +82,8 @@ def _slices(path: Path, others: Mapping[str, list[Any]]) -> Iterator[tuple[str, 
         labels = tuple(str(value) for value in values)
         if len(set(labels)) > min(MAX_LABELS, len(labels) / 2) or max(map(len, labels)) > MAX_LABEL:
             continue
+        if name == SUBSET and (empty := labels.count("")):
+            raise DataError(f"{path}: {plural(empty, 'row has', 'rows have')} no {SUBSET!r}, and others have one.")
         if name == SUBSET and (taken := set(labels) & set(RESERVED_SUBSETS)):
             raise DataError(f"{path}: a sub-set may not be called {min(taken)!r}, which names a pooled result.")
         yield name, labels

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from embeval.core import strict_json
 from embeval.core.border import BORDER
@@ -22,6 +23,7 @@ from embeval.data import files
 from embeval.errors import ConfigError, DataError, did_you_mean
 from embeval.metrics import _fits
 from embeval.metrics.classification import ACCURACY, KINDS, over_folds
+from embeval.mteb_bridge.categories._probe import folds
 from embeval.mteb_bridge.categories.classification import WHOLE
 from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
@@ -135,6 +137,8 @@ class ClassificationTask(BridgedTask):
             ids=table.ids,
             slices={**table.slices, "label": tuple(table.columns["label"])},
         )
+        if self.options.folds is not None:
+            _check_folds(file, table.columns["label"], folds(found.setting.task, len(table.ids)))
         eager(found.setting.task)
         return found
 
@@ -189,9 +193,9 @@ class ClassificationTask(BridgedTask):
                     f"{file}, line {line}: no text of {train_file.name} has the label {label!r}. "
                     f"{did_you_mean(label, rows)}".rstrip()
                 )
-        folds, options = self.options.folds, self.options
-        if folds is not None and folds > len(table.ids):
-            raise DataError(f"{file}: {folds} folds need at least as many texts, and there are {len(table.ids)}.")
+        n_folds, options = self.options.folds, self.options
+        if n_folds is not None and n_folds > len(table.ids):
+            raise DataError(f"{file}: {n_folds} folds need at least as many texts, and there are {len(table.ids)}.")
         if options.classifier == "knn" and self._fitted_on(rows, len(table.ids)) < options.neighbors:
             raise DataError(
                 f"{train_file}: too few texts to ask {options.neighbors} neighbours (neighbors). A classifier is "
@@ -203,6 +207,18 @@ class ClassificationTask(BridgedTask):
         per_label = self.options.samples_per_label or WHOLE
         outside = 0 if self.options.folds is None else -(-n // self.options.folds)  # the largest fold
         return max(sum(min(per_label, each) for each in rows.values()) - outside, 0)
+
+
+def _check_folds(file: Path, labels: Sequence[str], rows_of_folds: Sequence[npt.NDArray[np.intp]]) -> None:
+    """Raises ``DataError`` where a fold leaves one label to be fitted on."""
+    taken = len(labels) - len(rows_of_folds[0])  # mteb 2.26 takes no more texts for later folds than for the first
+    for rows in rows_of_folds:
+        left = set(np.delete(np.array(labels, dtype=np.object_), rows)[:taken].tolist())
+        if len(left) < 2:
+            raise DataError(
+                f"{file}: all texts outside one of {len(rows_of_folds)} folds have the label {min(left)!r}, and a "
+                "classifier needs two. Add texts of the others, or take more folds."
+            )
 
 
 def _accuracy(y_test: Sequence[int], y_pred: Sequence[int]) -> dict[str, float]:

@@ -145,7 +145,7 @@ class ClusteringTask(BridgedTask):
 
 def _label(row: files.Row, path: Path, name: str) -> Levels:
     """Labels of a row, one per level."""
-    value = row.values[name]
+    value = files.unfolded(row, path, name)
     if not isinstance(value, list):
         return (files.identifier(row, path, name),)
     if not value:

@@ -15,7 +15,7 @@ from embeval.core.specs import TaskSpec
 from embeval.core.words import plural
 from embeval.data import files, reranking
 from embeval.data.reranking import RerankingColumns
-from embeval.errors import ConfigError
+from embeval.errors import ConfigError, DataError
 from embeval.metrics import ranking
 from embeval.mteb_bridge.loading import Loaded
 from embeval.mteb_bridge.tasks import _own
@@ -43,6 +43,8 @@ class LoadedCandidates(Loaded):
 
     contradictions: tuple[int, ...] = ()
     """Line of each candidate that has several grades for one query."""
+    n_only_relevant: int = 0
+    """Queries whose candidates are all relevant."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ class RerankingTask(BridgedTask):
 
         split = self.spec.dataset.split
         data = reranking.load(self.path, split, self.options.columns)
+        grades = [{max(data.grades[query].get(doc, 0), 0) for doc in docs} for query, docs in data.given.items()]
+        if all(len(each) < 2 for each in grades):
+            raise DataError(f"{self.path}: no query has both relevant candidates and others, so any order is as good.")
         rows = {
             "corpus": Dataset.from_dict({"id": list(data.documents), "text": list(data.documents.values())}),
             "queries": Dataset.from_dict({"id": list(data.queries), "text": list(data.queries.values())}),
@@ -73,21 +78,27 @@ class RerankingTask(BridgedTask):
             split=split,
             slices={name: [of_query[query] for query in data.queries] for name, of_query in data.labels.items()},
         )
-        return LoadedCandidates(loaded.setting, loaded.category, contradictions=data.contradictions)
+        return LoadedCandidates(
+            loaded.setting,
+            loaded.category,
+            contradictions=data.contradictions,
+            n_only_relevant=sum(min(each) > 0 for each in grades),
+        )
 
     def collect(self, payload: Loaded, system: System, progress: Progress) -> Collected:
         """One row per query."""
         collected = super().collect(payload, system, progress)
-        lines = payload.contradictions if isinstance(payload, LoadedCandidates) else ()
-        if not lines:
+        if not isinstance(payload, LoadedCandidates):
             return collected
-        several = plural(len(lines), "candidate has", "candidates have")
-        told = f"{several} several grades for one query, such as in line {lines[0]}: the greatest counts."
-        return replace(
-            collected,
-            counts={**collected.counts, "candidates_with_several_grades": len(lines)},
-            warnings=(told, *collected.warnings),
-        )
+        counts, told = dict(collected.counts), []
+        if lines := payload.contradictions:
+            several = plural(len(lines), "candidate has", "candidates have")
+            told.append(f"{several} several grades for one query, such as in line {lines[0]}: the greatest counts.")
+            counts["candidates_with_several_grades"] = len(lines)
+        if n := payload.n_only_relevant:
+            told.append(f"{plural(n, 'query has', 'queries have')} relevant candidates only: MAP is 1 in any order.")
+            counts["queries_with_only_relevant"] = n
+        return replace(collected, counts=counts, warnings=(*told, *collected.warnings))
 
 
 class _RerankingType:

@@ -8,7 +8,6 @@ become slices. Run by mteb's ``AbsTaskSummarization``; the main score is ``mean_
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.specs import TaskSpec
 from embeval.data import files
+from embeval.data.pairs import score
 from embeval.errors import DataError
 from embeval.metrics.summarization import FAMILY
 from embeval.mteb_bridge.categories import Parity
@@ -99,10 +99,7 @@ class SummarizationTask(BridgedTask):
 
 def _list(row: files.Row, path: Path, name: str) -> list[Any]:
     """A column that must be a list; in csv it is written as JSON."""
-    value = files.column(row, path, name)
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            value = strict_json.loads(value)
+    value = files.unfolded(row, path, name)
     if not isinstance(value, list) or not value:
         raise DataError(f"{path}, line {row.line}: {name!r} must be a list that is not empty, not {value!r:.60}.")
     return value
@@ -113,7 +110,7 @@ def _texts(row: files.Row, path: Path, name: str) -> list[str]:
 
 
 def _numbers(row: files.Row, path: Path, name: str) -> list[float]:
-    return [files.number(files.Row(row.line, {name: each}), path, name) for each in _list(row, path, name)]
+    return [score(files.Row(row.line, {name: each}), path, name) for each in _list(row, path, name)]
 
 
 class _SummarizationType:

@@ -136,6 +136,17 @@ def test_a_ranking_that_ends_before_the_metric(
         assert found.undefined is None
 
 
+@pytest.mark.parametrize(("hits", "short"), [(5, False), (4, True)])
+def test_a_ranking_of_candidates_reaches_as_deep_as_there_are_some(store: ResultStore, hits: int, short: bool) -> None:
+    """Five candidates, of a corpus of a thousand documents; one query has two, and no run was cut."""
+    run = ranking({f"q{number}": hits if number else 2 for number in range(6)})
+    one = put(store, "a", {"ndcg_at_10": FAIR}, run=run, documents=1000, most_candidates=5)
+    other = put(store, "b", {"ndcg_at_10": FAIR[::-1]})
+    found = pair_of(store, one, other).compared(["ndcg_at_10"])["ndcg_at_10"]
+    assert (found.undefined is not None) == short
+    assert evidence.gather(store, one).cut_for("ndcg_at_10") is None
+
+
 def test_a_ranking_that_is_cut_for_some_queries_is_told(store: ResultStore) -> None:
     """Two hits for five of six queries, where nDCG looks at ten; none is told where all are whole."""
     lengths = {f"q{number}": 10 if number == 0 else 2 for number in range(6)}

@@ -146,6 +146,14 @@ def test_only_labels_are_kept_and_never_texts(folder: Path, values: list[str], i
     assert set(load_beir(folder).query_labels) == ({"field"} if is_label else set())
 
 
+def test_a_sub_set_may_not_take_the_name_of_a_pooled_result(folder: Path) -> None:
+    """Its result would be written over, or over another one."""
+    write_jsonl(folder / "queries.jsonl", [{"_id": f"q{n}", "text": "t", "subset": "wmean"} for n in range(2)])
+    write_qrels(folder, "q0\td1\t1")
+    with pytest.raises(DataError, match=r"queries.jsonl: a sub-set may not be called 'wmean'"):
+        load_beir(folder)
+
+
 def test_unanswerable_queries_are_marked(folder: Path) -> None:
     """``answerable: false`` and nothing else; they need no judgments."""
     write_jsonl(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -134,3 +135,37 @@ def test_other_names_of_columns(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "test.jsonl", [{"q": "colour?", "good": ["red"], "bad": ["one", "two"]}])
     columns = RerankingColumns(query="q", positive="good", negative="bad")
     assert told(reranking.load(tmp_path / "test.jsonl", "test", columns)) == {"colour?": EXPECTED["colour?"]}
+
+
+def test_lists_in_a_csv_file_are_json(tmp_path: Path) -> None:
+    """The same candidates as those of jsonl; a cell that only looks like a list is told."""
+    cells = [[row["query"], json.dumps(row["positive"]), json.dumps(row["negative"])] for row in ROWS]
+    with (tmp_path / "test.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["query", "positive", "negative"], *cells])
+    assert told(reranking.load(tmp_path / "test.csv", "test")) == EXPECTED
+    (tmp_path / "test.csv").write_text("query,positive,negative\nq,[red,[]\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2: 'positive' must be a list of texts"):
+        reranking.load(tmp_path / "test.csv", "test")
+
+
+def test_a_column_that_differs_between_candidates_is_no_label_of_queries(tmp_path: Path) -> None:
+    """``source`` is one of the candidates', ``kind`` one of the queries'."""
+    write_jsonl(
+        tmp_path / "test.jsonl",
+        [
+            {"query": query, "document": doc, "score": 1, "source": doc, "kind": "k"}
+            for query in ("a", "b")
+            for doc in ("x", "y")
+        ],
+    )
+    assert reranking.load(tmp_path / "test.jsonl", "test").labels == {"kind": {"1": "k", "2": "k"}}
+
+
+def test_a_sub_set_may_not_take_the_name_of_a_pooled_result(tmp_path: Path) -> None:
+    """Its result would be written over, or over another one; nor may some queries be in no sub-set at all."""
+    write_jsonl(tmp_path / "test.jsonl", [{**row, **({"subset": "a"} if n else {})} for n, row in enumerate(ROWS)])
+    with pytest.raises(DataError, match=r"test.jsonl: some queries have a 'subset', but not 'q1'"):
+        reranking.load(tmp_path / "test.jsonl", "test")
+    write_jsonl(tmp_path / "test.jsonl", [{**row, "subset": "mean"} for row in ROWS])
+    with pytest.raises(DataError, match=r"test.jsonl: a sub-set may not be called 'mean'"):
+        reranking.load(tmp_path / "test.jsonl", "test")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from scipy.stats import spearmanr
 from embeval import metrics
 from embeval.compare import evidence
 from embeval.core.ir import Run
+from embeval.core.records import Column
 from embeval.core.verdict import Outcome
 from embeval.errors import EvidenceError, ExitCode
 from embeval.gates import policy as policies
@@ -262,3 +264,25 @@ def test_every_item_moves_with_noise_of_the_given_size() -> None:
     )["ndcg_at_10"]
     assert after.mean() == pytest.approx(0.5, abs=1e-12)
     assert np.std(after - RANKED) == pytest.approx(0.03, rel=0.2)
+
+
+@pytest.mark.parametrize(("name", "target"), [("f1", 0.1), ("max_ap", 0.45), ("f1_over_2_folds", 0.1), ("rmse", 1.5)])
+def test_all_that_a_metric_reads_of_a_system_is_made_worse(name: str, target: float) -> None:
+    """Of ten classifiers, four similarities and ten regressors each; three labels, of which a reversal keeps one."""
+    rng = np.random.default_rng(0)
+    metric = metrics.get(name)
+    gold = (np.arange(90) % (2 if name == "max_ap" else 3)).astype(np.float64)
+    own = [each for each in metric.columns if each not in ("gold", "fold")]
+    noise = 0.0 if name.startswith("f1") else 0.3
+    columns = {each: gold + noise * rng.normal(size=90) for each in own}
+    columns |= {"gold": gold} | ({"fold": (np.arange(90) // 45).astype(np.float64)} if "fold" in metric.columns else {})
+
+    def value(found: Mapping[str, Column]) -> float:
+        measured = metric.aggregate(found)
+        assert isinstance(measured, float)
+        return measured
+
+    after = worsening.on_some_items(columns, metric, np.arange(90), target, value=value, rng=rng)
+    assert value(after) <= target if metric.higher_is_better else value(after) >= target
+    assert all(sorted(after[each]) == sorted(columns[each]) for each in own)
+    assert all(after[each] is columns[each] for each in columns if each not in own)

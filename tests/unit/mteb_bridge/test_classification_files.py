@@ -11,7 +11,7 @@ import pytest
 
 from embeval import metrics
 from embeval.core.progress import Silent
-from embeval.core.protocols import Collected, TaskRef
+from embeval.core.protocols import Collected, TaskRef, Undefined
 from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
 from embeval.encoders import loading as encoders
 from embeval.errors import ConfigError, DataError
@@ -296,3 +296,22 @@ def test_protocol_has_the_ids(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "data" / "test.jsonl", [{**row, "id": f"t{place}"} for place, row in enumerate(test)])
     assert task.load().data_hash == before[0].data_hash
     assert task.protocol(task.load()) != before[1]
+
+
+@pytest.mark.parametrize(("labels", "folds"), [("aabbbbbbbb", 2), ("aabb", 3), ("abbbbbbbbb", 3)])
+def test_folds_that_leave_one_label_are_refused(tmp_path: Path, labels: str, folds: int) -> None:
+    """Else scikit-learn fails in the middle; of 4 texts in 3 folds, mteb fits on 2 each time though 3 are there."""
+    rows = [{"text": f"text {row}", "label": label} for row, label in enumerate(labels)]
+    write_jsonl(
+        tmp_path / "data" / "test.jsonl", rows if labels.count("a") > 1 else [*rows, {"text": "z", "label": "a"}]
+    )
+    with pytest.raises(DataError, match=rf"outside one of {folds} folds have the label '[ab]', and a classifier needs"):
+        bind(tmp_path, folds=folds).load()
+
+
+def test_a_measure_that_no_fold_has_is_undefined(tmp_path: Path) -> None:
+    """Average precision over folds of one text each: there is no fold with two labels."""
+    rows = [{"text": f"text {row}", "label": "ab"[row % 2]} for row in range(6)]
+    write_jsonl(tmp_path / "data" / "test.jsonl", rows)
+    collected = collect(bind(tmp_path, folds=6))
+    assert metrics.get("ap_over_6_folds").aggregate(collected.records.columns) == Undefined("not_two_labels")

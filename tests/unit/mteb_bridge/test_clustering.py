@@ -339,3 +339,13 @@ def test_results_are_plain_json(tmp_path: Path) -> None:
     task = own(write_jsonl(tmp_path / "own.jsonl", rows(FINE)), draws=2, documents_per_draw=30)
     payload = task.load()
     json.dumps([task.protocol(payload), dict(task.collect(payload, ENCODER, Silent()).counts)])
+
+
+def test_labels_of_several_levels_in_a_csv_file(tmp_path: Path) -> None:
+    """A list in a cell is JSON and stands for levels; a text that only begins like one is a label."""
+    lines = [f'text {row},"[""{row // 4}"", {row // 2}]"' for row in range(8)]
+    (tmp_path / "mine.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
+    assert own(tmp_path / "mine.csv").load().setting.task.dataset["test"]["labels"][:3] == [[0, 1], [0, 1], [0, 2]]
+    lines = [f"text {row},[draft {row // 4}" for row in range(8)]
+    (tmp_path / "mine.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
+    assert own(tmp_path / "mine.csv").load().setting.task.dataset["test"]["labels"][:5] == [[0]] * 4 + [[1]]

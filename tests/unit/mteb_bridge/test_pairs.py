@@ -12,9 +12,9 @@ import pytest
 from embeval import metrics
 from embeval.core.progress import Silent
 from embeval.core.protocols import TaskRef, Undefined
-from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
+from embeval.core.specs import DatasetRef, ModelSpec, Role, TaskSpec
 from embeval.encoders import loading as encoders
-from embeval.errors import ConfigError, DataError
+from embeval.errors import ConfigError, DataError, InvalidEmbeddingsError
 from embeval.mteb_bridge import categories, door, evaluation
 from embeval.mteb_bridge.categories import Gathered, Outcome, Setting
 from embeval.mteb_bridge.categories.bitext import NAMES
@@ -408,6 +408,7 @@ GOOD: dict[str, dict[str, Any]] = {
         ("bitext", [{"sentence1": 4}], r"line 2: 'sentence1' must be text"),
         ("summarization", [{"relevance": [1]}], r"line 2: 2 'machine_summaries', but 1 'relevance'"),
         ("summarization", [{"relevance": [1, "x"]}], r"line 2: 'relevance' must be a number"),
+        ("summarization", [{"relevance": [1, 1e308]}], r"line 2: 'relevance' is 1e\+308, which is no score"),
         ("summarization", [{"human_summaries": []}], r"line 2: 'human_summaries' must be a list that is not empty"),
         ("summarization", [{"machine_summaries": "b"}], r"line 2: 'machine_summaries' must be a list"),
     ],
@@ -445,6 +446,9 @@ def test_a_sub_set_may_not_take_the_name_of_a_pooled_result(tmp_path: Path) -> N
     task = TASK_TYPES.get("bitext").bind(spec_of("bitext", "mine.jsonl"), root=tmp_path)
     with pytest.raises(DataError, match="may not be called 'all'"):
         task.load()
+    write_jsonl(tmp_path / "mine.jsonl", [{**row, "subset": name} for name in ("a", "a", "", "")])
+    with pytest.raises(DataError, match=r"mine.jsonl: 2 rows have no 'subset', and others have one"):
+        task.load()
 
 
 @pytest.mark.parametrize("task_type", sorted(GOOD))
@@ -476,3 +480,42 @@ def test_other_ids_and_labels_are_other_rows(task_type: str, tmp_path: Path) -> 
     assert plain["data"] == labelled["data"] == named["data"]
     assert len({plain["rows"], labelled["rows"], named["rows"]}) == 3
     assert protocol({}, {}) == plain
+
+
+@pytest.mark.parametrize("task_type", ["sts", "classification", "reranking", *GOOD])
+def test_one_column_in_two_parts_is_refused(task_type: str, tmp_path: Path) -> None:
+    """Compared with itself a text always fits; ids may be another part as well."""
+    names = {"classification": ("text", "label"), "reranking": ("positive", "negative")}
+    first, second, *_ = names.get(task_type) or [*GOOD.get(task_type, GOOD["bitext"])]
+    task = TASK_TYPES.get(task_type)
+    with pytest.raises(ConfigError, match=rf"{first} and {second} can't both be the column '{first}'"):
+        task.bind(spec_of(task_type, "mine.jsonl", columns={second: first}), root=tmp_path)
+    own = {"reranking": "query_id"}.get(task_type, "id")
+    task.bind(spec_of(task_type, "mine.jsonl", columns={own: first}), root=tmp_path)
+
+
+@pytest.mark.parametrize(("scale", "refused"), [(1e20, True), (1e15, False)])
+def test_vectors_whose_products_overflow_are_refused(scale: float, refused: bool) -> None:
+    """Dot products of 1e40 are infinite in mteb's float32, and what it makes of them is no score."""
+    vectors = {"a": (scale, 0.0), "b": (scale, scale), "c": (0.0, scale)}
+    loaded = mock(
+        "MockPairClassificationTask", {"test": table(sentence1=["a"] * 2, sentence2=["b", "c"], labels=[1, 0])}
+    )
+    if refused:
+        with pytest.raises(
+            InvalidEmbeddingsError, match=r"of 2 of 2 texts, such as '.*/test/0', hold numbers up to 1e"
+        ):
+            evaluated(loaded, TableEncoder(vectors))
+    else:
+        assert value(evaluated(loaded, TableEncoder(vectors))[0], "max_ap") == 1.0
+
+
+def test_mteb_without_a_value_is_told_in_words() -> None:
+    """Products of 1e-60 are 0 in float32, so that mteb leaves out every text; the cosines are as good as any."""
+    rows = summaries(4, 6)
+    encoder = hashing()
+    names = [text for column in ("human_summaries", "machine_summaries") for texts in rows[column] for text in texts]
+    vectors = encoder.encode(names, role=Role.TEXT).vectors * 1e-30
+    small = TableEncoder(dict(zip(names, vectors.tolist(), strict=True)))
+    gathered, _ = evaluated(mock("MockSummarizationTask", {"test": table(**rows)}, min_score=0, max_score=5), small)
+    assert "mteb gives no cosine_spearman here: no text is left that it has a value for." in gathered.warnings

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from embeval.compare import evidence
 from embeval.core.progress import Silent
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
-from embeval.errors import ConfigError, EvaluationError, ModelError
+from embeval.errors import ConfigError, DataError, EvaluationError, ModelError
 from embeval.mteb_bridge.tasks.reranking import TASK, RerankingTask
 from embeval.rerankers import loading as rerankers
 from embeval.runner import local
@@ -131,3 +132,26 @@ def test_a_second_stage_needs_a_ranking(tmp_path: Path) -> None:
     own = task(tmp_path, rerank=str(save_tiny_cross_encoder(tmp_path / "cross")))
     with pytest.raises(EvaluationError, match="'rerank' fits tasks in which documents are ranked"):
         own.protocol(loaded)
+
+
+def test_queries_that_leave_nothing_to_rank(tmp_path: Path) -> None:
+    """One of relevant candidates alone is counted and told; where all are such, or have none, there is no number."""
+    alone = {"query": "green", "positive": ["green", "red"], "negative": []}
+    own = task(tmp_path)
+    write_jsonl(tmp_path / "test.jsonl", [*ROWS, alone])
+    collected = own.collect(own.load(), loading.load(loading.resolve(HASHING)), Silent())
+    assert collected.counts["queries_with_only_relevant"] == 1
+    assert collected.warnings[0] == "1 query has relevant candidates only: MAP is 1 in any order."
+    write_jsonl(tmp_path / "test.jsonl", [alone, ROWS[2]])
+    with pytest.raises(DataError, match=r"test.jsonl: no query has both relevant candidates and others"):
+        own.load()
+
+
+def test_two_models_can_be_compared_and_held_against_each_other(tmp_path: Path) -> None:
+    """Every candidate is ranked, though MAP looks at a thousand and no query has so many."""
+    own, store = task(tmp_path), ResultStore(tmp_path / "results")
+    models = [ModelSpec(name=f"h{dim}", backend="hashing", args={"dim": dim}) for dim in (64, 2048)]
+    options = local.RunOptions(statistics=StatisticsOptions(resamples=100))
+    sides = [evidence.gather(store, done.stored[-1]) for done in local.run(models, [own], store, options)]
+    assert sides[0].result.counts["most_candidates"] == 3
+    assert [side.too_short_for("map_at_1000") for side in sides] == [None, None]
