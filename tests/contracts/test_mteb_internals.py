@@ -190,7 +190,7 @@ def test_no_bar_is_drawn_while_mteb_is_kept_quiet() -> None:
     """Not by tqdm, and not by what datasets and the hub's client make of it; afterwards they are drawn again."""
     import tqdm
     from datasets.utils import tqdm as of_datasets
-    from huggingface_hub.utils import tqdm as of_hub
+    from huggingface_hub.utils.tqdm import tqdm as of_hub
     from tqdm.auto import tqdm as automatic
 
     original = tqdm.tqdm.__init__
