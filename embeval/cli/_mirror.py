@@ -47,11 +47,10 @@ def pull(
     Example: embeval data pull 'MTEB(eng, v2)' --to mirror
     """
     from embeval.mteb_bridge import pulling
-    from embeval.mteb_bridge.names import Filters
 
     if not names or to is None:
         raise UsageError("Say what to store and where: embeval data pull STS12 --to mirror.")
-    filters = Filters(types=tuple(type_ or ()), languages=tuple(language or ()), domains=tuple(domain or ()))
+    filters = _state.filters({"types": type_, "languages": language, "domains": domain})
     done = []
     for each in pulling.pull(names, expanded(to), filters=filters, progress=_state.progress()):
         done.append(each)
@@ -136,13 +135,19 @@ def _show(found: Sequence[Held]) -> None:
             ", ".join(each.tasks) or "none of this mteb",
             SOURCES[each.source],
             size(each.bytes),
-            "as stored" if each.problem is None and each.source != "hand" else "" if each.problem is None else "broken",
+            _as_it_was(each),
         ]
         for each in found
     ]
     _state.out(_tables.fitting(["Tasks", "From", "Size", "State"], rows, _state.console(), right=["Size"], spare=()))
     total = sum(each.bytes for each in found)
     _state.note(f"{plural(len(found), 'data set')}, {size(total)}.")
+
+
+def _as_it_was(each: Held) -> str:
+    if each.problem is not None:
+        return "broken"
+    return "" if each.source == "hand" else "as stored"  # nobody wrote down what a hand laid out
 
 
 def tell(imported: Imported, mirror_folder: str) -> None:

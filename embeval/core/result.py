@@ -188,6 +188,11 @@ class Result:
         return self.model.label if self.imported is None else f"{self.model.label} {IMPORTED}"
 
     @property
+    def started_at(self) -> str:
+        """When it was begun: UTC, ISO 8601, so that later ones are larger; empty where nobody knows."""
+        return "" if self.timings is None else self.timings.started_at
+
+    @property
     def stands(self) -> bool:
         """Whether this result stands for its task in tables, comparisons and gates, as a failed run always does."""
         return self.status == "error" or self.subset == self.signature.stands

@@ -10,6 +10,8 @@ from embeval.core.border import BORDER
 
 WHOLE = "all"
 """Sub-set of the result for every item of a split, pooled."""
+RESERVED_SUBSETS = (WHOLE, "mean", "wmean")
+"""Sub-sets that are not a part of the data: the pooled results, whose names no part may take."""
 STANDS = "stands"
 """Key of the protocol that names the sub-set which stands for a task where it isn't ``WHOLE``."""
 

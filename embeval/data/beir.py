@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from embeval.core.ir import MAX_GRADE, Qrels
+from embeval.core.signature import RESERVED_SUBSETS
 from embeval.core.words import plural
 from embeval.data import files
-from embeval.data.pairs import RESERVED_SUBSETS
 from embeval.errors import DataError
 
 QRELS_HEADER = ("query-id", "corpus-id", "score")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embeval.core import strict_json
-from embeval.errors import DataError
+from embeval.errors import DataError, did_you_mean
 
 MAX_FIELD = 16 * 1024 * 1024
 """Largest field of a csv file, in characters; the csv module's own limit of 131,072 is shorter than real documents."""
@@ -207,6 +207,17 @@ def unfolded(row: Row, path: Path, name: str) -> Any:
         with suppress(ValueError):
             return strict_json.loads(value)
     return value
+
+
+def no_column(path: Path, row: Row, part: str, name: str) -> DataError:
+    """The error of a row without the column ``name`` that the task's option ``columns.<part>`` asks for."""
+    line = 1 if kind(path) in ("csv", "tsv") else row.line  # where the names of the columns stand
+    there = ", ".join(repr(key) for key in row.values)
+    close = did_you_mean(name, row.values)
+    return DataError(
+        f"{path}, line {line}: there is no column {name!r}. Columns: {there}. {close}".rstrip()
+        + f"\nSay which one it is: columns: {{{part}: …}} in embeval.yaml, or ,columns.{part}=… behind the file."
+    )
 
 
 def text(row: Row, path: Path, name: str) -> str:

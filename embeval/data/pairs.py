@@ -11,13 +11,12 @@ import numpy as np
 
 from embeval.core.border import BORDER
 from embeval.core.records import Column
+from embeval.core.signature import RESERVED_SUBSETS
 from embeval.data import files
-from embeval.errors import DataError, did_you_mean
+from embeval.errors import DataError
 
 MAX_SCORE = 1e12
 """Beyond it the sums and squares behind a correlation lose the digits that tell scores apart."""
-RESERVED_SUBSETS = ("all", "mean", "wmean")
-"""Names of the pooled results, which no sub-set may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +78,13 @@ def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
     for row in files.rows(path):
         for option in ("sentence1", "sentence2", "score"):
             if (name := getattr(columns, option)) not in row.values:
-                raise DataError(_missing(path, row, option, name))
+                raise files.no_column(path, row, option, name)
         if has_ids is None:
             has_ids = columns.id in row.values
             for option in ("id", "subset"):  # may be absent, unless a name of their own was given
                 name = getattr(columns, option)
                 if name != getattr(PairColumns, option) and name not in row.values:
-                    raise DataError(_missing(path, row, option, name))
+                    raise files.no_column(path, row, option, name)
         elif has_ids != (columns.id in row.values):
             raise DataError(f"{path}, line {row.line}: some pairs have an {columns.id!r} and this one differs.")
         pair = files.identifier(row, path, columns.id) if has_ids else str(len(ids) + 1)
@@ -113,13 +112,3 @@ def score(row: files.Row, path: Path, name: str) -> float:
     if abs(value) > MAX_SCORE:
         raise DataError(f"{path}, line {row.line}: {name!r} is {value:g}, which is no score: at most ±{MAX_SCORE:g}.")
     return value
-
-
-def _missing(path: Path, row: files.Row, option: str, name: str) -> str:
-    line = 1 if files.kind(path) in ("csv", "tsv") else row.line  # where the names of the columns stand
-    there = ", ".join(repr(key) for key in row.values)
-    close = did_you_mean(name, row.values)
-    return (
-        f"{path}, line {line}: there is no column {name!r}. Columns: {there}. {close}".rstrip()
-        + f"\nSay which one it is: columns: {{{option}: …}} in embeval.yaml, or ,columns.{option}=… behind the file."
-    )

@@ -14,17 +14,16 @@ from typing import Any, NamedTuple
 
 from embeval.core import border, strict_json
 from embeval.core.result import IMPORTED, Imported, MetricValue, Result, TrainedOn
+from embeval.core.signature import RESERVED_SUBSETS, STANDS
 from embeval.core.words import plural
 
 SHOWN = 3
 """Broken files named."""
-WHOLE = ("all", "mean", "wmean")
-"""Sub-sets that are not a part of the data."""
 SHOWN_IMPORTED = 8
 """Imported models whose settings are told."""
 STATE = ("data", "task_version", "type_version")
 """Parts of a protocol that change as data and code move on, and not because somebody chose another option."""
-TOLD_ELSEWHERE = (*STATE, "imported", "stands")
+TOLD_ELSEWHERE = (*STATE, "imported", STANDS)
 """Parts of a protocol that no heading has to tell."""
 TRAINED = "†"
 """Marks a value on data that the model was trained on."""
@@ -53,7 +52,7 @@ class _Measured(NamedTuple):
 
     @classmethod
     def of(cls, result: Result, metric: str) -> _Measured:
-        if result.subset not in WHOLE:
+        if result.subset not in RESERVED_SUBSETS:
             return cls(result.task.name, result.split, metric, (result.subset,))
         told = result.signature.protocol.get("subsets") or result.task.options.get("subsets") or ()
         names = tuple(sorted(map(str, told)))
@@ -288,7 +287,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
         column = _column(result, name)
         put(result, column)
         ours.setdefault(_Measured.of(result, name), []).append(column)
-        newest[column] = max(newest.get(column, ""), result.timings.started_at if result.timings else "")
+        newest[column] = max(newest.get(column, ""), result.started_at)
         protocols[column.protocol] = result.signature.protocol
         rerankers[column.protocol] = _reranker(result)
         if result.scores[name].ci_low is not None:

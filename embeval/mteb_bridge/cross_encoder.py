@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embeval.core.embeddings import Work
 from embeval.core.protocols import Reranker
 from embeval.mteb_bridge import door
-from embeval.mteb_bridge.model import _texts
+from embeval.mteb_bridge.model import texts_of
 
 
 class BridgedReranker:
@@ -26,14 +26,11 @@ class BridgedReranker:
 
     def predict(self, inputs1: Any, inputs2: Any, **_: Any) -> npt.NDArray[np.float32]:
         """float32 [n]: score of each pair of a query and a document of mteb's data loaders."""
-        scored = self.reranker.score(list(zip(_texts(inputs1), _texts(inputs2), strict=True)))
+        scored = self.reranker.score(list(zip(texts_of(inputs1), texts_of(inputs2), strict=True)))
         self.work += scored.work
         return scored.scores
 
     @property
     def mteb_model_meta(self) -> Any:
         """What mteb wants to know of a model."""
-        door.library()
-        from mteb.models.model_meta import ModelMeta
-
-        return ModelMeta.create_empty()
+        return door.nameless_model()

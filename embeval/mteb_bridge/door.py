@@ -34,6 +34,24 @@ def installed_version() -> str:
     return version("mteb")
 
 
+def task_metadata(name: str) -> Any | None:
+    """mteb's ``TaskMetadata`` of a task; None for one that mteb doesn't have, or no longer."""
+    mteb = library()
+    with quiet():
+        try:
+            return mteb.get_task(name).metadata
+        except KeyError:
+            return None
+
+
+def nameless_model() -> Any:
+    """mteb's ``ModelMeta`` of a model that it need not know: what its task classes ask of every model."""
+    library()
+    from mteb.models.model_meta import ModelMeta
+
+    return ModelMeta.create_empty()
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Inside, mteb and what it builds on log errors only and draw no bars; global random states are left as they were.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from embeval.errors import EvaluationError
 from embeval.mteb_bridge import door, loaders
 from embeval.mteb_bridge.categories import Outcome, Setting
 from embeval.mteb_bridge.categories._category import Category
@@ -16,8 +17,16 @@ BATCH = 32
 
 
 def run(setting: Setting, category: Category, model: Any) -> dict[str, Outcome]:
-    """Sub-set -> scores and predictions of ``setting.task.evaluate``."""
+    """Sub-set -> scores and predictions of ``setting.task.evaluate``.
+
+    Raises ``EvaluationError`` for a version of mteb whose tasks hand over their predictions in another way.
+    """
     task = setting.task
+    if not hasattr(task, "_save_task_predictions"):
+        raise EvaluationError(
+            f"mteb:{task.metadata.name}: mteb {door.installed_version()} doesn't hand over predictions as embeval "
+            "needs it. Install a version that embeval is tested with, such as 2.26.24."
+        )
     predictions: dict[str, Any] = {}
 
     def keep(found: Any, *_: Any, hf_subset: str, **__: Any) -> None:

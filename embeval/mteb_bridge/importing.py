@@ -18,14 +18,13 @@ from embeval.data import files
 from embeval.data.files import Row
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.mteb_bridge import loading, mirror, row_counts, sealing
+from embeval.mteb_bridge.categories import ONE_SUBSET, SEARCHED, splits_of
 from embeval.mteb_bridge.mirror import Manifest, MirroredFile, Place
 from embeval.store import folders
 
 CORPUS, QUERIES, QRELS = "corpus", "queries", "qrels"
 RETRIEVAL = (CORPUS, QUERIES, QRELS, "top_ranked", "instruction")
 """Tables of a retrieval task, as mteb calls their configurations."""
-WHOLE = "default"
-"""mteb's name for what has no other."""
 USUAL_SPLITS = ("train", "dev", "validation", "test")
 IDS = ("_id", "id", "query-id", "corpus-id")
 """Columns that hold ids, which mteb wants as text."""
@@ -135,8 +134,7 @@ def _refuse_without_training(task: Any) -> None:
     if split is None or getattr(task, "is_cross_validation", False):
         return
     for subset in task.hf_subsets:
-        there = task.dataset.get(subset, task.dataset)
-        if split not in there:
+        if split not in splits_of(task, subset):
             raise DataError(f"mteb:{task.metadata.name} trains on the split {split!r}, and there is no file of it.")
 
 
@@ -213,7 +211,7 @@ def _table(task: Any, path: Path, parts: Sequence[str], *, said: bool = False) -
 
 def _is_retrieval(task: Any) -> bool:
     """Whether mteb reads a corpus, queries and judgments."""
-    return "AbsTaskRetrieval" in {parent.__name__ for parent in type(task).__mro__}
+    return SEARCHED in {parent.__name__ for parent in type(task).__mro__}
 
 
 def _in_rows(task: Any, words: Sequence[str]) -> tuple[str, str] | None:
@@ -223,7 +221,7 @@ def _in_rows(task: Any, words: Sequence[str]) -> tuple[str, str] | None:
     if words[-1] not in splits:
         return None
     if len(known) == 1 and not task.metadata.is_multilingual:
-        return task.metadata.dataset.get("name", WHOLE), words[-1]
+        return task.metadata.dataset.get("name", ONE_SUBSET), words[-1]
     subset = _known(words[-2], known) if len(words) > 1 else None
     subset = subset or (known[0] if len(known) == 1 else None)
     return None if subset is None else (subset, words[-1])
@@ -245,7 +243,7 @@ def _in_retrieval(task: Any, words: Sequence[str]) -> tuple[str, str] | None:
     else:
         return None
     if not task.metadata.is_multilingual:
-        return (WHOLE if table == QRELS else table), split
+        return (ONE_SUBSET if table == QRELS else table), split
     known = task.metadata.hf_subsets
     subset = _known(words[at - 1], known) if at else None
     subset = subset or (known[0] if len(known) == 1 else None)

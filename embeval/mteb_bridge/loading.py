@@ -12,7 +12,7 @@ from typing import Any
 from embeval.errors import DataError, EmbevalError, UnknownNameError
 from embeval.mteb_bridge import categories, door, row_counts, sealing
 from embeval.mteb_bridge import mirror as mirrors
-from embeval.mteb_bridge.categories import Category, Parity, Setting
+from embeval.mteb_bridge.categories import ONE_SUBSET, Category, Parity, Setting, splits_of
 
 LOCAL = "local"
 """The revision of a data set that didn't come from the hub: mteb demands one, and it must not be the hub's."""
@@ -119,7 +119,7 @@ def _from_folder(task: Any, folder: Path) -> tuple[str, ...]:
             found = tuple(datasets.get_dataset_config_names(str(folder)))
     except Exception as error:  # of whatever library reads the files
         raise DataError(f"{folder}: can't be read as a data set ({_why(error)}).") from error
-    if task.fast_loading and "default" not in found:  # no file of all languages, but one of each
+    if task.fast_loading and ONE_SUBSET not in found:  # no file of all languages, but one of each
         task.fast_loading = False
     return found
 
@@ -139,9 +139,9 @@ def _refuse_unknown(task: Any, subsets: tuple[str, ...] | None) -> None:
 
 def _refuse_missing(task: Any, split: str) -> None:
     for subset in task.hf_subsets:
-        splits = task.dataset.get(subset, task.dataset)
-        if split not in splits:
-            raise DataError(f"mteb:{task.metadata.name}: its data has no split {split!r}, but {', '.join(splits)}.")
+        there = splits_of(task, subset)
+        if split not in there:
+            raise DataError(f"mteb:{task.metadata.name}: its data has no split {split!r}, but {', '.join(there)}.")
 
 
 def eager(task: Any) -> None:

@@ -59,7 +59,7 @@ class BridgedEncoder:
     ) -> Matrix:
         """float32 [n, d]: vectors of the texts of mteb's data loader. Its batches are not ours and don't count."""
         began = time.perf_counter()
-        texts = _texts(inputs)
+        texts = texts_of(inputs)
         role = ROLES[None if prompt_type is None else prompt_type.value]
         self._progress.start(self.label, len(texts), "texts")
         ids = [f"{hf_subset}/{hf_split}/{row}" for row in range(len(texts))]
@@ -102,10 +102,7 @@ class BridgedEncoder:
     @property
     def mteb_model_meta(self) -> Any:
         """What mteb wants to know of a model."""
-        door.library()
-        from mteb.models.model_meta import ModelMeta
-
-        return ModelMeta.create_empty()
+        return door.nameless_model()
 
 
 def _refuse_large(vectors: Vectors, ids: Sequence[str]) -> None:
@@ -124,7 +121,7 @@ def _rows(vectors: Any) -> Vectors:
     return np.atleast_2d(np.asarray(vectors, dtype=np.float32))
 
 
-def _texts(inputs: Any) -> list[str]:
+def texts_of(inputs: Any) -> list[str]:
     """The texts of a data loader, read at once from the data set behind it where that has them."""
     rows = getattr(inputs, "dataset", None)
     if rows is not None and "text" in getattr(rows, "column_names", ()):

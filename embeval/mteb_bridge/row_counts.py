@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from embeval.mteb_bridge import categories
+
 PARTS = {"num_samples": "rows", "num_documents": "documents", "num_queries": "queries"}
 """What is counted, by mteb's name and in words."""
 OF_SUBSETS = "hf_subset_descriptive_stats"
@@ -33,10 +35,10 @@ def differences(task: Any, splits: Collection[str] | None = None) -> list[str]:
 
 def counted(task: Any, subset: str, split: str) -> dict[str, int]:
     """Rows of a split of a loaded task, by mteb's names; empty where it isn't loaded."""
-    splits = task.dataset.get(subset, task.dataset)
-    if split not in splits:
+    there = categories.splits_of(task, subset)
+    if split not in there:
         return {}
-    rows = splits[split]
+    rows = there[split]
     if not isinstance(rows, dict):
         return {"num_samples": len(rows)}
     return {"num_documents": len(rows["corpus"]), "num_queries": len(rows["queries"])}

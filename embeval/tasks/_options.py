@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from embeval.core import border
 from embeval.core.paths import expanded
 from embeval.core.specs import TaskSpec
+from embeval.data import files
 from embeval.errors import ConfigError, did_you_mean
 from embeval.metrics import MetricFamily
 
@@ -45,6 +46,13 @@ def main_score(spec: TaskSpec, family: MetricFamily, default: str) -> str:
         advice = did_you_mean(name, family.names()) or f"Known: {', '.join(family.names()[:8])}, …"
         raise ConfigError(f"Task {spec.name!r}: {name!r} is not a metric of {spec.type}. {advice}", key=("main_score",))
     return name
+
+
+def own_split(spec: TaskSpec) -> None:
+    """Raises ``ConfigError`` where the file is of another split, as which its items would be stored."""
+    file, split = Path(spec.dataset.path), spec.dataset.split
+    if files.of_split(file, split) != file:
+        raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
 
 
 def data_path(spec: TaskSpec, root: Path) -> Path:

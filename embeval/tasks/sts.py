@@ -26,9 +26,7 @@ from embeval.core.protocols import Collected, Encoder, Metric, System, TaskRef, 
 from embeval.core.records import ItemRecords
 from embeval.core.similarity import SIMILARITIES
 from embeval.core.specs import Role, SimilarityName, TaskSpec
-from embeval.data import files
 from embeval.data.pairs import PairColumns, Pairs, load_pairs
-from embeval.errors import ConfigError
 from embeval.metrics.correlation import FAMILY
 from embeval.tasks import _counts, _options
 
@@ -120,9 +118,7 @@ class _StsType:
 
     def bind(self, spec: TaskSpec, *, root: Path) -> StsTask:
         _options.main_score(spec, FAMILY, self.main_score)
-        file, split = Path(spec.dataset.path), spec.dataset.split
-        if files.of_split(file, split) != file:  # its pairs would be stored under the name of others
-            raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
+        _options.own_split(spec)
         return StsTask(spec, _options.data_path(spec, root), _options.read(StsOptions, spec))
 
 

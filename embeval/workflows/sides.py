@@ -297,7 +297,7 @@ def _as_others(request: ScoreRequest, others: Iterable[Stored], known: Task[Any]
         hashed = getattr(payload, "data_hash", None)
         same = [result for result in here if result.split == split and result.signature.protocol.get("data") == hashed]
         if same:
-            spec = max(same, key=lambda result: result.timings.started_at if result.timings else "").task
+            spec = max(same, key=lambda result: result.started_at).task
             break
     if spec is None or spec.type != "retrieval":
         return request

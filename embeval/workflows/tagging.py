@@ -74,5 +74,5 @@ def _place(stored: Stored) -> tuple[str, str, str]:
 
 def _last(results: Sequence[Stored]) -> dict[tuple[str, str, str], str]:
     """(model, task, split) -> the measurement that was made last."""
-    by_time = sorted(results, key=lambda each: each.result.timings.started_at if each.result.timings else "")
+    by_time = sorted(results, key=lambda each: each.result.started_at)
     return {_place(each): _measured(each) for each in by_time}

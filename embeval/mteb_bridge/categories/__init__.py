@@ -5,10 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from embeval.errors import EvaluationError
-from embeval.mteb_bridge.categories._category import PARITY_PREFIX, Category, Gathered, Outcome, Parity, Setting
+from embeval.mteb_bridge.categories._category import (
+    ONE_SUBSET,
+    PARITY_PREFIX,
+    SEARCHED,
+    Category,
+    Gathered,
+    Outcome,
+    Parity,
+    Setting,
+    splits_of,
+)
 from embeval.registry import Registry
 
-__all__ = ["CATEGORIES", "PARITY_PREFIX", "Category", "Gathered", "Outcome", "Parity", "Setting", "of"]
+__all__ = [
+    "CATEGORIES",
+    "ONE_SUBSET",
+    "PARITY_PREFIX",
+    "SEARCHED",
+    "Category",
+    "Gathered",
+    "Outcome",
+    "Parity",
+    "Setting",
+    "of",
+    "splits_of",
+]
 
 CATEGORIES: Registry[Category] = Registry(
     kind="category of mteb tasks",

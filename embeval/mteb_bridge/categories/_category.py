@@ -10,8 +10,12 @@ from embeval.core.ir import Run
 from embeval.core.protocols import PARITY_PREFIX
 from embeval.core.records import ItemRecords
 
-__all__ = ["PARITY_PREFIX", "Category", "Gathered", "Outcome", "Parity", "Setting", "texts"]
+__all__ = ["ONE_SUBSET", "PARITY_PREFIX", "SEARCHED", "Category", "Gathered", "Outcome", "Parity", "Setting", "texts"]
 
+ONE_SUBSET = "default"
+"""mteb's name of the sub-set of a task that has no others."""
+SEARCHED = "AbsTaskRetrieval"
+"""mteb's class of tasks in which systems rank documents, so that those without vectors fit too."""
 Parity = Literal["embeval", "mteb"]
 """Whose value stands for a task where ours and mteb's differ."""
 
@@ -46,10 +50,7 @@ class Setting:
 
     def rows(self, subset: str, split: str | None = None) -> Any:
         """The data of a sub-set: a ``datasets.Dataset``, or what else mteb's task class holds there."""
-        whole = self.task.dataset
-        if subset not in whole and subset == "default":
-            return whole[split or self.split]
-        return whole[subset][split or self.split]
+        return splits_of(self.task, subset)[split or self.split]
 
     def name(self, subset: str, row: int | str) -> str:
         """The id of an item: its own or else its row, after the sub-set where there are several."""
@@ -104,6 +105,12 @@ class Category(Protocol):
 
     def gather(self, setting: Setting, outcomes: Mapping[str, Outcome], model: Any) -> Gathered:
         """The item records behind what mteb's task class gave for each sub-set. ``model`` is the one it ran."""
+
+
+def splits_of(task: Any, subset: str) -> Mapping[str, Any]:
+    """Split -> data of a sub-set of a loaded task object, which may hold that of its only sub-set without a name."""
+    found: Mapping[str, Any] = task.dataset.get(subset, task.dataset)
+    return found
 
 
 def texts(values: Iterable[Any]) -> list[str]:

@@ -17,6 +17,9 @@ from embeval.metrics.classification import ACCURACY, BINARY, FOLD, GOLD, KINDS, 
 from embeval.mteb_bridge.categories._category import Gathered, Outcome, Setting, texts
 from embeval.mteb_bridge.categories._probe import content, folds, joined, known_texts
 
+EVERY_ROW = 10**9
+"""``samples_per_label`` of a task that takes the whole training split."""
+
 
 class _Classification:
     task_class = "AbsTaskClassification"
@@ -93,7 +96,7 @@ def _shown(setting: Setting, subset: str, labels: Sequence[Any]) -> list[str]:
 def _scarce(setting: Setting) -> tuple[str, ...]:
     """A warning where the classifiers saw fewer rows of a label than the task says."""
     wanted = setting.task.samples_per_label
-    if wanted >= WHOLE:
+    if wanted >= EVERY_ROW:
         return ()
     scarce = set()
     for subset in setting.subsets:
@@ -105,6 +108,4 @@ def _scarce(setting: Setting) -> tuple[str, ...]:
     return (f"{few} fewer than {wanted} training rows, and the classifiers saw all of these.",)
 
 
-WHOLE = 10**9
-"""``samples_per_label`` of a task that takes the whole training split."""
 CATEGORY = _Classification()

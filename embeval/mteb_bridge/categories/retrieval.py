@@ -20,7 +20,7 @@ from embeval.metrics import mteb_ranking, query_groups, ranking
 from embeval.metrics import rerank as rerank_metrics
 from embeval.mteb_bridge import door, retrieval_data
 from embeval.mteb_bridge.categories import _query_groups
-from embeval.mteb_bridge.categories._category import PARITY_PREFIX, Gathered, Outcome, Setting
+from embeval.mteb_bridge.categories._category import PARITY_PREFIX, SEARCHED, Gathered, Outcome, Setting
 from embeval.mteb_bridge.search import BridgedSearch
 from embeval.tasks._ranked import Measured, rank_and_measure
 from embeval.tasks._retrieval_options import RetrievalOptions
@@ -30,7 +30,7 @@ USUAL = "ndcg_at_10"
 
 
 class _Retrieval:
-    task_class = "AbsTaskRetrieval"
+    task_class = SEARCHED
     one_thread = False
     together = False
 

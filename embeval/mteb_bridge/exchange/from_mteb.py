@@ -13,11 +13,11 @@ from typing import Any
 from embeval.core import strict_json
 from embeval.core.provenance import Provenance
 from embeval.core.result import Imported, MetricValue, Result, Timings
-from embeval.core.signature import Signature
+from embeval.core.signature import STANDS, WHOLE, Signature
 from embeval.core.specs import DatasetRef, ModelSpec, Scalar, StatisticsOptions, TaskSpec
 from embeval.errors import DataError
 from embeval.mteb_bridge import contamination, door
-from embeval.mteb_bridge.categories import PARITY_PREFIX
+from embeval.mteb_bridge.categories import ONE_SUBSET, PARITY_PREFIX
 from embeval.mteb_bridge.exchange.layout import Place
 from embeval.mteb_bridge.tasks.mteb import PREFIX
 
@@ -25,9 +25,7 @@ OWN_PREFIX = "embeval_"
 """Begins the name of a value of ours in a file that we exported, where mteb's stands under the plain name."""
 BACKEND = "imported"
 """Stands for the backend of a model that was not run here."""
-ALL, MEAN, DEFAULT = "all", "mean", "default"
-WHOLE = (ALL, MEAN, "wmean")
-"""Sub-sets that are not a part of the data."""
+MEAN = "mean"
 MAIN = "main_score"
 NOTE = "imported, no interval"
 NOT_KNOWN = "not known"
@@ -86,7 +84,7 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
     entries = [_entry(split, scores) for split, of_split in found.scores.items() for scores in of_split]
     if not entries:
         raise DataError(f"{place.file}: a result of mteb without scores.")
-    metadata = _metadata(found.task_name)
+    metadata = door.task_metadata(found.task_name)
     main = _main_name(None if metadata is None else metadata.main_score, entries)
     imported = Imported(
         source=place.file.relative_to(folder).as_posix(),
@@ -99,7 +97,7 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
     for split in _splits(entries, metadata):
         parts = {entry.subset: _values(entry, main) for entry in entries if entry.split == split}
         shown = _parts(parts)
-        whole = [DEFAULT] if metadata is None else metadata.hf_subsets
+        whole = [ONE_SUBSET] if metadata is None else metadata.hf_subsets
         named = sorted(parts) if sorted(parts) != sorted(whole) or len(parts) > 1 else []
         for subset, scores in shown.items():
             yield Result(
@@ -178,16 +176,6 @@ def _main_name(named: str | None, entries: Sequence[Entry]) -> str:
     return fits[0] if fits else MAIN
 
 
-def _metadata(task_name: str) -> Any | None:
-    """mteb's ``TaskMetadata``; None for a task that mteb no longer has."""
-    library = door.library()
-    with door.quiet():
-        try:
-            return library.get_task(task_name).metadata
-        except KeyError:
-            return None
-
-
 def _values(entry: Entry, main: str) -> dict[str, MetricValue]:
     scores = dict(entry.scores) if main in entry.scores else {**entry.scores, main: entry.main}
     return {name: _value(value, NO_NUMBER) for name, value in sorted(scores.items())}
@@ -200,7 +188,7 @@ def _value(value: float | None, reason: str) -> MetricValue:
 def _parts(parts: Mapping[str, Mapping[str, MetricValue]]) -> dict[str, Mapping[str, MetricValue]]:
     """Sub-sets as this package names them: the only one is ``all``; several have a ``mean``."""
     if len(parts) == 1:
-        return {ALL: next(iter(parts.values()))}
+        return {WHOLE: next(iter(parts.values()))}
     common = sorted(set.intersection(*(set(scores) for scores in parts.values())))
     mean = {}
     for name in common:
@@ -226,7 +214,7 @@ def _protocol(found: Any, split: str, subset: str, subsets: list[str]) -> dict[s
     }
     if subsets:
         protocol["subsets"] = subsets
-    return {**protocol, "stands": MEAN} if len(subsets) > 1 else protocol
+    return {**protocol, STANDS: MEAN} if len(subsets) > 1 else protocol
 
 
 def _timings(found: Any) -> Timings | None:

@@ -11,6 +11,7 @@ from embeval.core.result import Result
 from embeval.errors import ConfigError, StoreError
 from embeval.mteb_bridge import door
 from embeval.mteb_bridge.exchange import to_mteb
+from embeval.mteb_bridge.exchange._latest import latest
 
 KEY = "model-index"
 SIMILARITY = "sentence-similarity"
@@ -36,21 +37,9 @@ def index(results: Iterable[Result]) -> list[dict[str, strict_json.Json]]:
     if len(names) > 1:
         shown = ", ".join(dict.fromkeys(label for label, _ in names))
         raise StoreError(f"A model card is of one model, and these results are of {len(names)}: {shown}. Say --model.")
-    entries = [entry for group in _newest(wanted) for each in group if (entry := _entry(each))["metrics"]]
+    groups = latest(wanted, lambda each: (each.task.name, each.split)).values()
+    entries = [entry for group in groups for each in group if (entry := _entry(each))["metrics"]]
     return [{"name": names[0][0], "results": sorted(entries, key=_place)}]
-
-
-def _newest(results: Iterable[Result]) -> list[list[Result]]:
-    """What stands for each task and split: what was measured last, and of sub-sets each with their mean."""
-    groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
-    for each in results:
-        protocol = strict_json.digest({**each.signature.protocol, "subset": None})
-        groups.setdefault((each.task.name, each.split), {}).setdefault(protocol, []).append(each)
-    return [max(found.values(), key=lambda group: max(map(_started, group))) for found in groups.values()]
-
-
-def _started(result: Result) -> str:
-    return result.timings.started_at if result.timings is not None else ""
 
 
 def _entry(result: Result) -> dict[str, strict_json.Json]:
@@ -82,14 +71,10 @@ def _own(result: Result) -> tuple[dict[str, str], dict[str, str]]:
 
 def _of_mteb(result: Result) -> tuple[dict[str, str], dict[str, str]]:
     """As ``mteb.TaskResult.get_hf_eval_results`` names tasks and data."""
-    library = door.library()
     task = result.task.dataset.path
-    with door.quiet():
-        try:
-            metadata = library.get_task(task).metadata
-        except KeyError:
-            return _own(result)
-        hub_type = metadata._hf_task_type()[0]
+    if (metadata := door.task_metadata(task)) is None:
+        return _own(result)
+    hub_type = metadata._hf_task_type()[0]
     part = to_mteb.subset_name(result) if result.subset == "all" else result.subset
     return {"type": hub_type, "name": str(metadata.type)}, {
         "type": metadata.dataset["path"],

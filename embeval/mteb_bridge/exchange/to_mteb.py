@@ -10,11 +10,13 @@ from typing import Any
 
 from embeval.core import strict_json
 from embeval.core.result import Result
+from embeval.core.signature import RESERVED_SUBSETS, WHOLE
 from embeval.core.specs import ModelSpec
 from embeval.mteb_bridge import contamination, door
-from embeval.mteb_bridge.categories import PARITY_PREFIX
+from embeval.mteb_bridge.categories import ONE_SUBSET, PARITY_PREFIX
 from embeval.mteb_bridge.exchange import layout
-from embeval.mteb_bridge.exchange.from_mteb import BACKEND, DEFAULT, MAIN, OWN_PREFIX, WHOLE
+from embeval.mteb_bridge.exchange._latest import latest
+from embeval.mteb_bridge.exchange.from_mteb import BACKEND, MAIN, OWN_PREFIX
 
 USUAL = ("sentence_transformers", BACKEND)
 """Backends that run a model as mteb itself would, or that aren't ours; another is told among the settings."""
@@ -65,51 +67,32 @@ def files(results: Iterable[Result]) -> Written:
 
 def _measured(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
     """(model, task, split) -> what was measured last: sub-sets and means together."""
-    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
-    for result in results:
-        if result.status != "ok" or result.task.type != "mteb":
-            continue
-        key = (result.signature.model_digest, result.task.dataset.path, result.split)
-        protocol = strict_json.digest({**result.signature.protocol, "subset": None})
-        groups.setdefault(key, {}).setdefault(protocol, []).append(result)
-    return {key: max(found.values(), key=lambda group: max(map(_started, group))) for key, found in groups.items()}
-
-
-def _started(result: Result) -> str:
-    return result.timings.started_at if result.timings is not None else ""
+    whole = [result for result in results if result.status == "ok" and result.task.type == "mteb"]
+    return latest(whole, lambda each: (each.signature.model_digest, each.task.dataset.path, each.split))
 
 
 def _stands_for_a_part(result: Result, measured: Sequence[Result]) -> bool:
     """Whether it is of one sub-set: mteb keeps no means, and of several no pooled value."""
-    return result.subset not in WHOLE or (result.subset == "all" and len(measured) == 1)
+    return result.subset not in RESERVED_SUBSETS or (result.subset == WHOLE and len(measured) == 1)
 
 
 def subset_name(result: Result) -> str:
     """mteb's name of the sub-set that a result is of."""
-    if result.subset != "all":
+    if result.subset != WHOLE:
         return result.subset
     told = result.task.options.get("subsets")
     if isinstance(told, Sequence) and not isinstance(told, str) and len(told) == 1:
         return str(told[0])
-    metadata = _metadata(result)
-    names = [DEFAULT] if metadata is None else list(metadata.hf_subsets)
-    return str(names[0]) if len(names) == 1 else DEFAULT
-
-
-def _metadata(result: Result) -> Any | None:
-    library = door.library()
-    with door.quiet():
-        try:
-            return library.get_task(result.task.dataset.path).metadata
-        except KeyError:
-            return None
+    metadata = door.task_metadata(result.task.dataset.path)
+    names = [ONE_SUBSET] if metadata is None else list(metadata.hf_subsets)
+    return str(names[0]) if len(names) == 1 else ONE_SUBSET
 
 
 def dataset_revision(result: Result) -> str:
     """The revision of the data: the hub's where mteb loaded it from there, else the hash of its content."""
     if result.imported is not None:
         return result.imported.dataset_revision
-    metadata = _metadata(result)
+    metadata = door.task_metadata(result.task.dataset.path)
     from_hub = result.task.options.get("mirror") is None
     if from_hub and metadata is not None and result.provenance.packages.get("mteb") == door.installed_version():
         return str(metadata.revision)
@@ -119,7 +102,7 @@ def dataset_revision(result: Result) -> str:
 def _task_result(of_split: Mapping[str, Sequence[Result]]) -> strict_json.Json:
     first = next(iter(of_split.values()))[0]
     version = first.imported.mteb_version if first.imported is not None else first.provenance.packages.get("mteb")
-    started = [_started(result) for results in of_split.values() for result in results if result.timings is not None]
+    started = [result.started_at for results in of_split.values() for result in results if result.timings is not None]
     return {
         "dataset_revision": dataset_revision(first),
         "task_name": first.task.dataset.path,
@@ -155,7 +138,7 @@ def _scores(result: Result) -> dict[str, strict_json.Json]:
     if main == result.main_score and main in theirs:
         scores[f"{OWN_PREFIX}{MAIN}"] = plain[main]
     subset = subset_name(result)
-    metadata = _metadata(result)
+    metadata = door.task_metadata(result.task.dataset.path)
     languages = {} if metadata is None else metadata.hf_subsets_to_langscripts
     return {**scores, MAIN: scores[main], "hf_subset": subset, "languages": list(languages.get(subset, []))}
 

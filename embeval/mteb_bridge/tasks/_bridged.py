@@ -16,7 +16,7 @@ from embeval.core.signature import STANDS
 from embeval.core.specs import RuntimeOptions, TaskSpec
 from embeval.errors import EvaluationError, did_you_mean
 from embeval.mteb_bridge import evaluation
-from embeval.mteb_bridge.categories import Setting
+from embeval.mteb_bridge.categories import SEARCHED, Setting
 from embeval.mteb_bridge.categories.retrieval import staged_names
 from embeval.mteb_bridge.loading import Loaded
 from embeval.mteb_bridge.model import BridgedEncoder
@@ -27,8 +27,6 @@ from embeval.tasks._second_stage import SecondStage
 
 VERSION = 1
 """Raised when the same data and vectors give another number."""
-SEARCHED = "AbsTaskRetrieval"
-"""mteb's class of tasks in which systems rank documents, so that those without vectors fit too."""
 
 
 @dataclass(frozen=True)

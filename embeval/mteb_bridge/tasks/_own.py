@@ -8,11 +8,9 @@ from typing import Any
 
 from embeval.core import strict_json
 from embeval.mteb_bridge import categories, door
-from embeval.mteb_bridge.categories import Setting
+from embeval.mteb_bridge.categories import ONE_SUBSET, Setting
 from embeval.mteb_bridge.loading import LOCAL, Loaded
 
-WHOLE = "default"
-"""mteb's name for the one sub-set of a task that has no others."""
 LANGUAGE = "eng-Latn"
 """mteb demands a language; no number hangs on it."""
 
@@ -66,14 +64,14 @@ def loaded(
     setting = Setting(
         task=task,
         split=split,
-        subsets=(WHOLE,),
-        ids={} if ids is None else {WHOLE: tuple(ids)},
-        slices={slice_name: {WHOLE: tuple(labels)} for slice_name, labels in (slices or {}).items()},
+        subsets=(ONE_SUBSET,),
+        ids={} if ids is None else {ONE_SUBSET: tuple(ids)},
+        slices={slice_name: {ONE_SUBSET: tuple(labels)} for slice_name, labels in (slices or {}).items()},
     )
     return Loaded(setting, categories.of(task))
 
 
 def rows_hash(setting: Setting) -> str:
     """sha256 of the ids and labels of one's own rows: records of other ones are no records of these rows."""
-    slices = {name: list(labels[WHOLE]) for name, labels in sorted(setting.slices.items())}
-    return sha256(strict_json.canonical({"ids": list(setting.ids[WHOLE]), "slices": slices}).encode()).hexdigest()
+    slices = {name: list(labels[ONE_SUBSET]) for name, labels in sorted(setting.slices.items())}
+    return sha256(strict_json.canonical({"ids": list(setting.ids[ONE_SUBSET]), "slices": slices}).encode()).hexdigest()

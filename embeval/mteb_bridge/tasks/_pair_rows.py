@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embeval.core.specs import TaskSpec
+from embeval.core.signature import RESERVED_SUBSETS
 from embeval.core.words import plural
 from embeval.data import files
-from embeval.data.beir import MAX_LABEL, MAX_LABELS
-from embeval.data.pairs import RESERVED_SUBSETS
-from embeval.errors import ConfigError, DataError, did_you_mean
+from embeval.data.beir import are_labels
+from embeval.errors import DataError
 
 Reader = Callable[[files.Row, Path, str], Any]
 """The value of a column in a row, checked: row, file, name of the column."""
@@ -47,12 +46,12 @@ def read(path: Path, names: Any, readers: Mapping[str, Reader]) -> Table:
     for row in files.rows(path):
         for part in readers:
             if getattr(names, part) not in row.values:
-                raise DataError(_missing(path, row, part, getattr(names, part)))
+                raise files.no_column(path, row, part, getattr(names, part))
         has_ids = names.id in row.values if has_ids is None else has_ids
         if has_ids != (names.id in row.values):
             raise DataError(f"{path}, line {row.line}: some rows have an {names.id!r} and this one differs.")
         if not has_ids and names.id != type(names).id:  # a name that was asked for
-            raise DataError(_missing(path, row, "id", names.id))
+            raise files.no_column(path, row, "id", names.id)
         own = files.identifier(row, path, names.id) if has_ids else str(len(ids) + 1)
         if own in ids:
             raise DataError(f"{path}, line {row.line}: the id {own!r} stands already in line {ids[own]}.")
@@ -66,34 +65,17 @@ def read(path: Path, names: Any, readers: Mapping[str, Reader]) -> Table:
     return Table(tuple(ids), tuple(ids.values()), columns, dict(_slices(path, others)))
 
 
-def check_split(spec: TaskSpec) -> None:
-    """Raises ``ConfigError`` where the file is that of another split, and its rows would be stored as this one's."""
-    file, split = Path(spec.dataset.path), spec.dataset.split
-    if files.of_split(file, split) != file:
-        raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
-
-
 def _slices(path: Path, others: Mapping[str, list[Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Columns with few short values, each used twice on average, as for retrieval data."""
     for name in sorted(others):
         values = others[name]
         if not all(isinstance(value, (str, int)) for value in values):
             continue
-        labels = tuple(str(value) for value in values)
-        if len(set(labels)) > min(MAX_LABELS, len(labels) / 2) or max(map(len, labels)) > MAX_LABEL:
+        labels = [str(value) for value in values]
+        if not are_labels(labels):
             continue
         if name == SUBSET and (empty := labels.count("")):
             raise DataError(f"{path}: {plural(empty, 'row has', 'rows have')} no {SUBSET!r}, and others have one.")
         if name == SUBSET and (taken := set(labels) & set(RESERVED_SUBSETS)):
             raise DataError(f"{path}: a sub-set may not be called {min(taken)!r}, which names a pooled result.")
-        yield name, labels
-
-
-def _missing(path: Path, row: files.Row, part: str, name: str) -> str:
-    line = 1 if files.kind(path) in ("csv", "tsv") else row.line  # where the names of the columns stand
-    there = ", ".join(repr(key) for key in row.values)
-    close = did_you_mean(name, row.values)
-    return (
-        f"{path}, line {line}: there is no column {name!r}. Columns: {there}. {close}".rstrip()
-        + f"\nSay which one it is: columns: {{{part}: …}} in embeval.yaml, or ,columns.{part}=… behind the file."
-    )
+        yield name, tuple(labels)

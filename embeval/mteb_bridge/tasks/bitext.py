@@ -17,6 +17,7 @@ from embeval.core.protocols import Metric
 from embeval.core.specs import TaskSpec
 from embeval.data import files
 from embeval.errors import DataError
+from embeval.mteb_bridge.categories import ONE_SUBSET
 from embeval.mteb_bridge.categories.bitext import NAMES
 from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
@@ -67,7 +68,7 @@ class BitextTask(BridgedTask):
             task_class="AbsTaskBitextMining",
             type_name="BitextMining",
             main_score="f1",
-            dataset={_own.WHOLE: {self.spec.dataset.split: Dataset.from_dict(dict(table.columns))}},
+            dataset={ONE_SUBSET: {self.spec.dataset.split: Dataset.from_dict(dict(table.columns))}},
             split=self.spec.dataset.split,
             ids=table.ids,
             slices=table.slices,
@@ -98,7 +99,7 @@ class _BitextType:
 
     def bind(self, spec: TaskSpec, *, root: Path) -> BitextTask:
         _options.main_score(spec, _Metrics(), self.main_score)
-        _pair_rows.check_split(spec)
+        _options.own_split(spec)
         return BitextTask(spec, _options.data_path(spec, root), _options.read(BitextOptions, spec))
 
 

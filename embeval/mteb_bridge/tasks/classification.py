@@ -24,7 +24,7 @@ from embeval.errors import ConfigError, DataError, did_you_mean
 from embeval.metrics import _fits
 from embeval.metrics.classification import ACCURACY, KINDS, over_folds
 from embeval.mteb_bridge.categories._probe import folds
-from embeval.mteb_bridge.categories.classification import WHOLE
+from embeval.mteb_bridge.categories.classification import EVERY_ROW
 from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
@@ -73,7 +73,12 @@ class ClassificationOptions:
     """Neighbours that `knn` asks."""
 
     def __post_init__(self) -> None:
-        bounds = {"samples_per_label": (1, WHOLE - 1), "experiments": (1, 99), "folds": (2, 99), "neighbors": (1, 1000)}
+        bounds = {
+            "samples_per_label": (1, EVERY_ROW - 1),
+            "experiments": (1, 99),
+            "folds": (2, 99),
+            "neighbors": (1, 1000),
+        }
         for name, (least, most) in bounds.items():
             if (value := getattr(self, name)) is not None and not least <= value <= most:
                 raise ValueError(f"{name} must be from {least} to {most}, not {value}")
@@ -161,7 +166,7 @@ class ClassificationTask(BridgedTask):
         """What mteb's class is told."""
         options, split = self.options, self.spec.dataset.split
         found: dict[str, Any] = {
-            "samples_per_label": options.samples_per_label or WHOLE,
+            "samples_per_label": options.samples_per_label or EVERY_ROW,
             "n_experiments": options.fits,
             "train_split": options.train_split if options.folds is None else split,
             "is_cross_validation": options.folds is not None,
@@ -204,7 +209,7 @@ class ClassificationTask(BridgedTask):
 
     def _fitted_on(self, rows: Counter[str], n: int) -> int:
         """Fewest texts that a classifier is fitted on."""
-        per_label = self.options.samples_per_label or WHOLE
+        per_label = self.options.samples_per_label or EVERY_ROW
         outside = 0 if self.options.folds is None else -(-n // self.options.folds)  # the largest fold
         return max(sum(min(per_label, each) for each in rows.values()) - outside, 0)
 
@@ -267,10 +272,8 @@ class _ClassificationType:
     def bind(self, spec: TaskSpec, *, root: Path) -> ClassificationTask:
         options = _options.read(ClassificationOptions, spec)
         path = _options.data_path(spec, root)
-        if path.suffix and files.of_split(path, spec.dataset.split) != path:  # its texts would be stored as others
-            raise ConfigError(
-                f"Task {spec.name!r}: {path.name} is not the split {spec.dataset.split!r}.", key=("split",)
-            )
+        if path.suffix:
+            _options.own_split(spec)
         if options.folds is None and options.train_split == spec.dataset.split:
             raise ConfigError(
                 f"Task {spec.name!r}: {options.train_split!r} can't be both trained and evaluated on, but for 'folds'.",

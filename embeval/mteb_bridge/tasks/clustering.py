@@ -14,7 +14,7 @@ from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.specs import TaskSpec
 from embeval.data import files
-from embeval.errors import ConfigError, DataError, did_you_mean
+from embeval.errors import DataError
 from embeval.metrics.clustering import FAMILY
 from embeval.mteb_bridge.categories.clustering import draws, embedded
 from embeval.mteb_bridge.loading import Loaded
@@ -114,7 +114,7 @@ class ClusteringTask(BridgedTask):
         for row in files.rows(self.path):
             for option in ("text", "label"):
                 if (name := getattr(columns, option)) not in row.values:
-                    raise DataError(_missing(self.path, row, option, name))
+                    raise files.no_column(self.path, row, option, name)
             text = files.text(row, self.path, columns.text)
             if not text.strip():
                 raise DataError(f"{self.path}, line {row.line}: {columns.text!r} is empty: nothing to cluster.")
@@ -153,16 +153,6 @@ def _label(row: files.Row, path: Path, name: str) -> Levels:
     return tuple(files.identifier(row._replace(values={name: each}), path, name) for each in value)
 
 
-def _missing(path: Path, row: files.Row, option: str, name: str) -> str:
-    line = 1 if files.kind(path) in ("csv", "tsv") else row.line  # where the names of the columns stand
-    there = ", ".join(repr(key) for key in row.values)
-    close = did_you_mean(name, row.values)
-    return (
-        f"{path}, line {line}: there is no column {name!r}. Columns: {there}. {close}".rstrip()
-        + f"\nSay which one it is: columns: {{{option}: …}} in embeval.yaml, or ,columns.{option}=… behind the file."
-    )
-
-
 class _ClusteringType:
     options = ClusteringOptions
     summary = "k-means clusters of labelled texts against their labels (V-measure, AMI, ARI), as mteb's"
@@ -171,9 +161,7 @@ class _ClusteringType:
 
     def bind(self, spec: TaskSpec, *, root: Path) -> ClusteringTask:
         _options.main_score(spec, FAMILY, self.main_score)
-        file, split = Path(spec.dataset.path), spec.dataset.split
-        if files.of_split(file, split) != file:  # its texts would be stored under the name of others
-            raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
+        _options.own_split(spec)
         return ClusteringTask(spec, _options.data_path(spec, root), _options.read(ClusteringOptions, spec))
 
 

@@ -14,9 +14,9 @@ from embeval.core.specs import TaskSpec
 from embeval.errors import EmbevalError
 from embeval.mteb_bridge import categories, loading
 from embeval.mteb_bridge import mirror as mirrors
-from embeval.mteb_bridge.categories import Parity
+from embeval.mteb_bridge.categories import SEARCHED, Parity
 from embeval.mteb_bridge.loading import Loaded
-from embeval.mteb_bridge.tasks._bridged import SEARCHED, BridgedTask
+from embeval.mteb_bridge.tasks._bridged import BridgedTask
 from embeval.tasks import _options, _second_stage
 from embeval.tasks._retrieval_options import RerankOptions
 

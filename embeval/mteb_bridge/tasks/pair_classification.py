@@ -16,7 +16,7 @@ from embeval.core.specs import TaskSpec
 from embeval.data import files
 from embeval.errors import DataError
 from embeval.metrics.pair_threshold import FAMILY
-from embeval.mteb_bridge.categories import Parity
+from embeval.mteb_bridge.categories import ONE_SUBSET, Parity
 from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
@@ -78,7 +78,7 @@ class PairClassificationTask(BridgedTask):
             task_class="AbsTaskPairClassification",
             type_name="PairClassification",
             main_score=TASK.main_score,
-            dataset={_own.WHOLE: {self.spec.dataset.split: Dataset.from_dict(dict(table.columns))}},
+            dataset={ONE_SUBSET: {self.spec.dataset.split: Dataset.from_dict(dict(table.columns))}},
             split=self.spec.dataset.split,
             attributes={"label_column_name": "label"},
             ids=table.ids,
@@ -107,7 +107,7 @@ class _PairClassificationType:
 
     def bind(self, spec: TaskSpec, *, root: Path) -> PairClassificationTask:
         _options.main_score(spec, FAMILY, self.main_score)
-        _pair_rows.check_split(spec)
+        _options.own_split(spec)
         options = _options.read(PairClassificationOptions, spec)
         return PairClassificationTask(spec, _options.data_path(spec, root), options)
 

@@ -13,13 +13,14 @@ from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, System
 from embeval.core.specs import TaskSpec
 from embeval.core.words import plural
-from embeval.data import files, reranking
+from embeval.data import reranking
 from embeval.data.reranking import RerankingColumns
-from embeval.errors import ConfigError, DataError
+from embeval.errors import DataError
 from embeval.metrics import ranking
+from embeval.mteb_bridge.categories import ONE_SUBSET, SEARCHED
 from embeval.mteb_bridge.loading import Loaded
 from embeval.mteb_bridge.tasks import _own
-from embeval.mteb_bridge.tasks._bridged import SEARCHED, BridgedTask
+from embeval.mteb_bridge.tasks._bridged import BridgedTask
 from embeval.tasks import _options, _second_stage
 from embeval.tasks._retrieval_options import RerankOptions
 
@@ -74,7 +75,7 @@ class RerankingTask(BridgedTask):
             task_class=SEARCHED,
             type_name="Reranking",
             main_score=TASK.main_score,
-            dataset={_own.WHOLE: {split: rows}},
+            dataset={ONE_SUBSET: {split: rows}},
             split=split,
             slices={name: [of_query[query] for query in data.queries] for name, of_query in data.labels.items()},
         )
@@ -110,9 +111,7 @@ class _RerankingType:
     def bind(self, spec: TaskSpec, *, root: Path) -> RerankingTask:
         options = _options.read(RerankingOptions, spec)
         _options.main_score(spec, ranking.FAMILY, self.main_score)
-        file, split = Path(spec.dataset.path), spec.dataset.split
-        if files.of_split(file, split) != file:  # its queries would be stored under the name of others
-            raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
+        _options.own_split(spec)
         second = _second_stage.find(options.rerank, spec, root=root)
         return RerankingTask(spec, _options.data_path(spec, root), options, second=second)
 

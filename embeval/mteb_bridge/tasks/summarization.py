@@ -19,7 +19,7 @@ from embeval.data import files
 from embeval.data.pairs import score
 from embeval.errors import DataError
 from embeval.metrics.summarization import FAMILY
-from embeval.mteb_bridge.categories import Parity
+from embeval.mteb_bridge.categories import ONE_SUBSET, Parity
 from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks import _own, _pair_rows
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
@@ -82,7 +82,7 @@ class SummarizationTask(BridgedTask):
             type_name="Summarization",
             main_score="cosine_spearman",
             dataset={
-                _own.WHOLE: {self.spec.dataset.split: Dataset.from_dict({"text": list(table.ids), **table.columns})}
+                ONE_SUBSET: {self.spec.dataset.split: Dataset.from_dict({"text": list(table.ids), **table.columns})}
             },
             split=self.spec.dataset.split,
             attributes={"min_score": 0, "max_score": 1},  # mteb's scaling by them changes no correlation
@@ -121,7 +121,7 @@ class _SummarizationType:
 
     def bind(self, spec: TaskSpec, *, root: Path) -> SummarizationTask:
         _options.main_score(spec, FAMILY, self.main_score)
-        _pair_rows.check_split(spec)
+        _options.own_split(spec)
         options = _options.read(SummarizationOptions, spec)
         return SummarizationTask(spec, _options.data_path(spec, root), options)
 

@@ -19,7 +19,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embeval.data.pairs import MAX_SCORE, RESERVED_SUBSETS, PairColumns, Pairs, load_pairs
+from embeval.core.signature import RESERVED_SUBSETS
+from embeval.data.pairs import MAX_SCORE, PairColumns, Pairs, load_pairs
 from embeval.errors import DataError
 from tests.support.data import write_jsonl, write_pairs
 
