@@ -68,12 +68,11 @@ def run(
     """
     from embeval.runner import interleaved, local
     from embeval.store.results import ResultStore
-    from embeval.tasks import TASK_TYPES
     from embeval.workflows import requests
 
     requests.refuse_same_models(request.models)
     bm25 = requests.parse_model(BASELINE)
-    ranked = [task for task in request.tasks if not TASK_TYPES.get(task.spec.type).needs_vectors]
+    ranked = [task for task in request.tasks if not _needs_vectors(task)]
     with_baseline = request.bm25 and ranked and all(model.backend != BASELINE for model in request.models)
     options = local.RunOptions(
         runtime=request.runtime, statistics=request.statistics, overwrite=request.overwrite, verify=request.verify
@@ -87,6 +86,13 @@ def run(
         progress=progress,
         on_start=on_start,
     )
+
+
+def _needs_vectors(task: Task[Any]) -> bool:
+    """Whether only encoders can be evaluated on a task: its type says it, or else the task itself."""
+    from embeval.tasks import TASK_TYPES
+
+    return bool(getattr(task, "needs_vectors", TASK_TYPES.get(task.spec.type).needs_vectors))
 
 
 Wanted = str | PathLike[str] | Mapping[str, Any]

@@ -30,8 +30,7 @@ def held(folder: Path, *, verify: bool = False) -> Iterator[Held]:
 
     Raises ``DataError`` where there is no such folder.
     """
-    if not folder.is_dir():
-        raise DataError(f"The mirror {folder}: {'not a folder' if folder.exists() else 'no such folder'}.")
+    mirror.refuse_no_folder(folder)
     for name in sorted(mirror.sources()):
         own = folder / name
         if mirror.holds_files(own):

@@ -121,13 +121,18 @@ def located(mirror: Path, task_name: str) -> Place:
 
     Raises ``DataError`` that says how to get what is missing or was changed.
     """
-    if not mirror.is_dir():
-        raise DataError(f"The mirror {mirror}: {'not a folder' if mirror.exists() else 'no such folder'}.")
+    refuse_no_folder(mirror)
     place = find(mirror, task_name)
     if place is None:
         raise DataError(missing(mirror, task_name))
     refuse_changed(place)
     return place
+
+
+def refuse_no_folder(mirror: Path) -> None:
+    """Raises ``DataError`` where a mirror is no folder."""
+    if not mirror.is_dir():
+        raise DataError(f"The mirror {mirror}: {'not a folder' if mirror.exists() else 'no such folder'}.")
 
 
 def missing(mirror: Path, task_name: str) -> str:

@@ -11,11 +11,12 @@ from embeval.core.paths import expanded
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, System
 from embeval.core.specs import TaskSpec
+from embeval.errors import EmbevalError
 from embeval.mteb_bridge import categories, loading
 from embeval.mteb_bridge import mirror as mirrors
 from embeval.mteb_bridge.categories import Parity
 from embeval.mteb_bridge.loading import Loaded
-from embeval.mteb_bridge.tasks._bridged import BridgedTask
+from embeval.mteb_bridge.tasks._bridged import SEARCHED, BridgedTask
 from embeval.tasks import _options, _second_stage
 from embeval.tasks._retrieval_options import RerankOptions
 
@@ -46,6 +47,14 @@ class MtebTask(BridgedTask):
     options: MtebOptions
     mirror: Path | None
     """Folder that its data is read from; None: the hub."""
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether nothing is ranked in it. A task that can't be run is taken for such a one; ``check`` tells why."""
+        try:
+            return categories.of(loading.find(self.spec.dataset.path)).task_class != SEARCHED
+        except EmbevalError:
+            return True
 
     def load(self) -> Loaded:
         """The task with its data."""
@@ -82,7 +91,7 @@ class _MtebType:
     options = MtebOptions
     summary = "a task or benchmark of mteb by its name, from the hub or a mirror (--mirror)"
     main_score = "main_score"
-    needs_vectors = False  # those that rank documents don't
+    needs_vectors = False  # a task of it says for itself
 
     def bind(self, spec: TaskSpec, *, root: Path) -> MtebTask:
         options = _options.read(MtebOptions, spec)
