@@ -68,8 +68,8 @@ def test_an_import_and_a_run_on_it(tmp_path: Path) -> None:
         "Warning: test has 60 rows, and 100 in mteb's statistics.\n"
         "Evaluate on it: embeval run -m MODEL -t mteb:BIOSSES --mirror mirror\n"
     )
-    words = ("run", "-m", "hashing", "-t", "mteb:BIOSSES", "--mirror", "mirror", "--resamples", "100", "--bm25")
-    run = here(*words, cwd=tmp_path)
+    on_it = ("run", "-m", "hashing", "-t", "mteb:BIOSSES", "--mirror", "mirror", "--resamples", "100", "--bm25")
+    run = here(*on_it, cwd=tmp_path)
     assert run.code == 0, run.err
     assert "bm25" not in run.out  # nothing is ranked
     assert "The data differs from mteb's: test has 60 rows, and 100 in mteb's statistics." in run.err
