@@ -116,14 +116,17 @@ class NotComparableError(EvidenceError):
 
 
 class MissingPackageError(EvaluationError, ImportError):
-    """A package that belongs to an optional extra is not installed."""
+    """A package that belongs to an optional extra, or with none to the full install, is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed.\n"
+        advice = (
             f"Install the extra: pip install 'embeval-toolkit[{extra}]' (from a checkout: pip install '.[{extra}]')."
+            if extra
+            else "A light install lacks it. Install everything: pip install embeval-toolkit (from a checkout: "
+            "pip install .)."
         )
+        super().__init__(f"{purpose} needs the package {package!r}, which is not installed.\n{advice}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -146,7 +146,7 @@ def show(
 @app.command("import")
 def import_(
     mteb: Annotated[
-        str | None, typer.Option(envvar="EMBEVAL_MTEB", help="Folder of mteb's result files, or a part of one.")
+        str | None, typer.Option(envvar="EMBEVAL_MTEB_RESULTS", help="Folder of mteb's result files, or a part of one.")
     ] = None,
     results: ResultsOption = None,
     model: ModelFilter = None,

@@ -22,6 +22,7 @@ from embeval.cli._state import (
     TypeOption,
 )
 from embeval.core.paths import expanded
+from embeval.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +36,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_(
+    context: typer.Context,
     mteb: Annotated[
         bool,
         typer.Option(
@@ -63,6 +65,8 @@ def list_(
 
         _mteb_tasks.listed(filters, expanded(mirror) if mirror is not None else None, json=json)
         return
+    if any(_is_typed(context, name) for name in ("type", "language", "domain")):
+        raise UsageError("--type, --language and --domain choose among mteb's tasks. Add --mteb.")
     types = {name: TASK_TYPES.get(name).summary for name in TASK_TYPES.names()}
     entries = [(spec, _data_state(spec, data)) for spec in catalog.specs()]
     if json:
@@ -84,6 +88,12 @@ def list_(
     _state.out(_tables.fitting(headings, rows, _state.console(), spare=spare))
     _state.note("mteb's tasks: embeval tasks list --mteb")
     _state.note("Your own data needs no entry: embeval run -t sts:pairs.csv -t path/to/beir-folder")
+
+
+def _is_typed(context: typer.Context, name: str) -> bool:
+    """Whether an option was given on the command line; one of the environment may be meant for other verbs."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 @app.command()

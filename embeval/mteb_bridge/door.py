@@ -19,6 +19,8 @@ from embeval.core import packages
 
 NOISY = ("mteb", "datasets", "huggingface_hub", "fsspec", "sentence_transformers", "urllib3", "httpx")
 """Loggers of which only errors are let through."""
+TWICE = ("datasets",)
+"""Those of them that log what they raise as well, so that it would be told twice."""
 
 
 @cache
@@ -62,7 +64,7 @@ def quiet() -> Iterator[None]:
     states = random.getstate(), np.random.get_state()  # noqa: NPY002 - the global state is what has to be put back
     levels = {name: logging.getLogger(name).level for name in NOISY}
     for name in NOISY:
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL if name in TWICE else logging.ERROR)
     try:
         with warnings.catch_warnings(), _without_bars():
             warnings.simplefilter("ignore")

@@ -180,6 +180,8 @@ def _tables(task: Any, given: Sequence[str]) -> list[Table]:
         if not equals or expanded(word).exists():
             place, name = "", word
         path = expanded(name)
+        if not path.exists():
+            raise DataError(f"{path}: no such file.")
         if path.is_dir():
             inside = [path / each for each in mirror.files_of(path) if files.kind_or_none(path / each)]
             if place:

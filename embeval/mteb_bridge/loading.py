@@ -104,8 +104,10 @@ def fill(task: Any, folder: Path | None = None) -> None:
         place = "" if folder is None else f" from {folder}"
         there = [each for each in task.hf_subsets if {each, f"{each}-qrels"} & set(configurations)]
         some = f"mteb:{task.metadata.name},subsets=[{','.join(there)}]"
-        hint = f"\nThe sub-sets that are there are evaluated alone with -t '{some}'." if there else ""
-        raise DataError(f"mteb:{task.metadata.name}: its data can't be loaded{place} ({_why(error)}).{hint}") from error
+        is_part = 0 < len(there) < len(task.hf_subsets)
+        hint = f"\nThe sub-sets that are there are evaluated alone with -t '{some}'." if is_part else ""
+        why = _emptiness(folder) or _why(error)
+        raise DataError(f"mteb:{task.metadata.name}: its data can't be loaded{place} ({why}).{hint}") from error
 
 
 def _from_folder(task: Any, folder: Path) -> tuple[str, ...]:
@@ -122,6 +124,13 @@ def _from_folder(task: Any, folder: Path) -> tuple[str, ...]:
     if task.fast_loading and ONE_SUBSET not in found:  # no file of all languages, but one of each
         task.fast_loading = False
     return found
+
+
+def _emptiness(folder: Path | None) -> str | None:
+    """That a file of a folder is empty, of which ``datasets`` says nothing that could be understood."""
+    names = [] if folder is None else mirrors.files_of(folder)
+    empty = [name for name in names if name != "README.md" and (Path(folder or "") / name).stat().st_size == 0]
+    return f"{empty[0]} is empty" if empty else None
 
 
 def _why(error: Exception) -> str:

@@ -66,7 +66,9 @@ def tasks(filters: Filters, folder: Path | None = None) -> tuple[Described, ...]
 
 
 def described(found: Sequence[Any], folder: Path | None = None) -> tuple[Described, ...]:
-    """What mteb says of its task objects, in their order."""
+    """What mteb says of its task objects, in their order. Raises ``DataError`` where ``folder`` is none."""
+    if folder is not None:
+        mirror.refuse_absent(folder)
     with door.quiet():
         return tuple(_described(task, folder) for task in found)
 

@@ -43,7 +43,9 @@ def import_mteb(
     where the folder holds no result at all that fits, and ``StoreError`` where nothing can be written.
     """
     if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder. Give a folder of mteb's results.")
+        raise DataError(
+            f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}. Give a folder of mteb's results."
+        )
     store.refuse_unwritable()
     places = list(layout.places(folder))
     fits_model = name_filter([place.model for place in places], None if model is None else [model])

@@ -100,7 +100,8 @@ def test_a_model_card(project: Path) -> None:
     ("words", "said"),
     [
         (["import"], "--mteb"),
-        (["import", "--mteb", "nothing"], "no such folder"),
+        (["import", "--mteb", "nothing"], "nothing: no such folder"),
+        (["import", "--mteb", "published.txt"], "published.txt: not a folder"),
         (["export", "--as", "mteb"], "Where to?"),
         (["export", "--as", "mteb", "out", "--format", "csv"], "can't go together"),
         (["export", "--as", "model-card", "--json"], "No stored result"),
@@ -108,6 +109,7 @@ def test_a_model_card(project: Path) -> None:
 )
 def test_mistakes(words: list[str], said: str, project: Path) -> None:
     """What was wrong, in one line."""
+    (project / "published.txt").write_text("a file\n", encoding="utf-8")
     done = here("results", *words, cwd=project)
     assert done.code in (2, 3)
     assert said in done.err

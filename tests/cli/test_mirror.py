@@ -68,8 +68,10 @@ def test_an_import_and_a_run_on_it(tmp_path: Path) -> None:
         "Warning: test has 60 rows, and 100 in mteb's statistics.\n"
         "Evaluate on it: embeval run -m MODEL -t mteb:BIOSSES --mirror mirror\n"
     )
-    run = here("run", "-m", "hashing", "-t", "mteb:BIOSSES", "--mirror", "mirror", "--resamples", "100", cwd=tmp_path)
+    on_it = ("run", "-m", "hashing", "-t", "mteb:BIOSSES", "--mirror", "mirror", "--resamples", "100", "--bm25")
+    run = here(*on_it, cwd=tmp_path)
     assert run.code == 0, run.err
+    assert "bm25" not in run.out  # nothing is ranked
     assert "The data differs from mteb's: test has 60 rows, and 100 in mteb's statistics." in run.err
     missing = here("run", "-m", "hashing", "-t", "mteb:STS12", "--mirror", "mirror", cwd=tmp_path)
     assert missing.code == 3
@@ -100,3 +102,27 @@ def test_words_that_do_not_go_together(words: tuple[str, ...], said: str, tmp_pa
     done = here("data", *words, cwd=tmp_path)
     assert done.code == 2
     assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("tasks", "list", "--mteb", "--mirror", "nowhere"), 3, "The mirror nowhere: no such folder."),
+        (("tasks", "show", "mteb:STS12", "--mirror", "nowhere"), 3, "The mirror nowhere: no such folder."),
+        (("tasks", "list", "--type", "STS"), 2, "Add --mteb."),
+        (("data", "import", "nowhere.csv", "--as-mteb", "STS12", "--to", "m"), 3, "nowhere.csv: no such file."),
+    ],
+)
+def test_mistakes(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    """Told in one line, where a list without any data or with what wasn't asked for would be taken for an answer."""
+    done = here(*words, cwd=tmp_path)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("Error: ")
+    assert done.err.endswith(f"{said}\n")
+    assert done.err.count("\n") == 1
+
+
+def test_variables_of_other_verbs_are_left_alone(tmp_path: Path) -> None:
+    """What is meant for runs is no option of a list of other things."""
+    done = here("tasks", "list", cwd=tmp_path, env={"EMBEVAL_TYPES": "STS", "EMBEVAL_MTEB_RESULTS": "published"})
+    assert done.code == 0, done.err

@@ -119,6 +119,14 @@ def test_missing_package_names_the_extra() -> None:
     assert "pip install 'embeval-toolkit[peft]'" in second
 
 
+def test_a_package_of_the_full_install_has_no_extra() -> None:
+    """mteb is one of them: an empty pair of brackets would be no help."""
+    first, second = str(MissingPackageError("mteb", "", "A task of mteb")).splitlines()
+    assert first == "A task of mteb needs the package 'mteb', which is not installed."
+    assert "pip install embeval-toolkit (from a checkout: pip install .)" in second
+    assert "[" not in second
+
+
 def test_errors_carry_what_their_callers_need() -> None:
     """The path of a wrong setting, the ids of texts without an embedding; both empty where not given."""
     assert ConfigError("x", ("models", 0)).key == ("models", 0)

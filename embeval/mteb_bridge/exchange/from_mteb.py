@@ -18,6 +18,7 @@ from embeval.core.specs import DatasetRef, ModelSpec, Scalar, StatisticsOptions,
 from embeval.errors import DataError
 from embeval.mteb_bridge import contamination, door
 from embeval.mteb_bridge.categories import ONE_SUBSET, PARITY_PREFIX
+from embeval.mteb_bridge.exchange import layout
 from embeval.mteb_bridge.exchange.layout import Place
 from embeval.mteb_bridge.tasks.mteb import PREFIX
 
@@ -81,6 +82,8 @@ def names_a_task(file: Path) -> bool:
 
 def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
     model = _model(place)
+    if not layout.is_plain(found.task_name):
+        raise DataError(f"{place.file}: {found.task_name!r} is no name of a task.")
     entries = [_entry(split, scores) for split, of_split in found.scores.items() for scores in of_split]
     if not entries:
         raise DataError(f"{place.file}: a result of mteb without scores.")

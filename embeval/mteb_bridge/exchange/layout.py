@@ -59,6 +59,11 @@ def places(folder: Path) -> Iterator[Place]:
             yield _place(file)
 
 
+def is_plain(name: str) -> bool:
+    """Whether a name can be that of a file or folder: one that leads nowhere else, and that can be shown."""
+    return name not in ("", ".", "..") and "/" not in name and name.isprintable()
+
+
 def path(folder: Path, *, model: str, revision: str, experiment: str | None, task: str) -> Path:
     """Where mteb looks for a result. Source: ``mteb.cache.ResultCache.get_task_result_path``."""
     inner = [EXPERIMENTS, experiment] if experiment else []
@@ -75,14 +80,14 @@ def _place(file: Path) -> Place:
     without_revision = SEPARATOR in above[-1] or (len(above) > 1 and above[-2] == RESULTS)
     revision = NO_REVISION if without_revision else above.pop()
     meta = _meta(file.parent / META)
-    name, told = meta.get("name"), meta.get("revision")
+    name, told, kwargs = (meta.get(key) for key in ("name", "revision", "experiment_kwargs"))
     return Place(
         file=file,
         model=name if isinstance(name, str) and name else above[-1].replace(SEPARATOR, "/", 1),
         revision=told if isinstance(told, str) and told else revision,
         experiment=experiment,
         settings=_told({key: meta.get(key) for key in SETTINGS} | _run(file)),
-        experiment_kwargs=meta.get("experiment_kwargs") or {},
+        experiment_kwargs=kwargs if isinstance(kwargs, dict) else {},
     )
 
 

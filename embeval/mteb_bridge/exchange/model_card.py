@@ -53,19 +53,22 @@ def _entry(result: Result) -> dict[str, strict_json.Json]:
         "metrics": [
             {"type": name, "value": value, "name": name} for name, value in values.items() if value is not None
         ],
-        **({} if result.imported is None else {"source": SOURCE}),
+        **({} if result.imported is None else {"source": dict(SOURCE)}),
     }
 
 
 def _own(result: Result) -> tuple[dict[str, str], dict[str, str]]:
     """Data that isn't on the hub is named by the task and the hash of its content."""
     kind = {"type": PIPELINES.get(result.task.type, SIMILARITY), "name": result.task.type}
+    imported = result.imported
     return kind, {
         "type": result.task.name,
         "name": result.task.name,
         "config": result.subset,
         "split": result.split,
-        "revision": f"sha256:{result.signature.protocol.get('data')}",
+        "revision": f"sha256:{result.signature.protocol.get('data')}"
+        if imported is None
+        else imported.dataset_revision,
     }
 
 

@@ -20,6 +20,8 @@ from embeval.mteb_bridge.exchange.from_mteb import BACKEND, MAIN, OWN_PREFIX
 
 USUAL = ("sentence_transformers", BACKEND)
 """Backends that run a model as mteb itself would, or that aren't ours; another is told among the settings."""
+MAX_PARTS = 6
+"""Of a path: results, model, revision, experiments, settings, file."""
 WITHOUT_ORG = "local"
 """mteb demands an organisation in the name of a model; this one stands for a folder of one's own."""
 
@@ -52,6 +54,9 @@ def files(results: Iterable[Result]) -> Written:
     left_out = [f"{name}: no task of mteb, so its files have no place for it." for name in others]
     for (_, task, split), measured in _measured(results).items():
         place = layout.path(Path(), **_place(measured[0].model), task=task)
+        if not all(map(layout.is_plain, (task, *place.parts[1:]))) or len(place.parts) > MAX_PARTS:
+            left_out.append(f"{measured[0].model.label!r} on {task!r} ({split}): its names can't be those of files.")
+            continue
         whole = [each for each in measured if _stands_for_a_part(each, measured)]
         undefined = [each for each in whole if each.main_value is None or each.main_value.value is None]
         if undefined:

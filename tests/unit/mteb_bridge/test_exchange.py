@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from embeval.core.provenance import Provenance
-from embeval.core.result import MetricValue, Result, Timings
+from embeval.core.result import Imported, MetricValue, Result, Timings
 from embeval.core.signature import Signature
 from embeval.core.specs import DatasetRef, ModelSpec, StatisticsOptions, TaskSpec
 from embeval.errors import ConfigError, DataError, EvidenceError, StoreError
@@ -315,6 +315,29 @@ def test_what_is_written_and_what_is_not(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("task", ["../../../evil", "a/b", "a\0b", ".."])
+def test_names_that_lead_elsewhere_are_no_places(task: str, tmp_path: Path) -> None:
+    """Names in files of others may be of any kind; nothing is written outside of the folder, and no fault is met."""
+    made = to_mteb.files([ours("STS13"), ours(task), ours(name="a\0b")])
+    assert [each.path.name for each in made.files] == ["STS13.json", "model_meta.json"]
+    assert len(made.left_out) == 2
+    assert all(sentence.endswith("its names can't be those of files.") for sentence in made.left_out)
+    write(tmp_path, "x", {**STS12, "task_name": task})
+    place = next(layout.places(tmp_path))
+    with pytest.raises(DataError, match=r"x\.json: .* is no name of a task\.$"):
+        from_mteb.read(place, tmp_path)
+
+
+def test_a_revision_that_leads_elsewhere_is_no_place(tmp_path: Path) -> None:
+    """It may come from a ``model_meta.json`` of others, as may settings that are no mapping."""
+    file = write(tmp_path, "STS12", STS12)
+    meta = {"name": MINILM, "revision": "../../../r", "experiment_kwargs": 5}
+    (file.parent / layout.META).write_text(json.dumps(meta), encoding="utf-8")
+    made = to_mteb.files(imported(tmp_path))
+    assert made.files == ()
+    assert len(made.left_out) == 1
+
+
 def test_data_of_the_hub_has_its_revision() -> None:
     """The one that this version of mteb asks for; under another version nobody knows, and the hash stands there."""
     metadata = door.library().get_task("STS12").metadata
@@ -342,6 +365,14 @@ model-index: not the block
 """
 
 
+def imported_example() -> Result:
+    """A result that was imported."""
+    told = Imported(
+        source="results/x.json", mteb_version="2.1.0", dataset_revision=STS12["dataset_revision"], evaluation_time=1.0
+    )
+    return replace(ours(), imported=told)
+
+
 def test_a_model_card() -> None:
     """What huggingface_hub reads from it, and that everything else in a README stays as it is."""
     from huggingface_hub.repocard_data import model_index_to_eval_results
@@ -364,6 +395,10 @@ def test_a_model_card() -> None:
     assert model_card.merged(text, found, "README.md") == text  # an entry is replaced, not added again
     for bare in ("", "# Title\n"):
         assert model_card.merged(bare, found, "README.md") == model_card.block(found) + bare
+    published = replace(imported_example(), task=replace(imported_example().task, dataset=DatasetRef(path="Gone")))
+    block = model_card.block(model_card.index([published, replace(published, split="dev")]))
+    assert f"revision: {STS12['dataset_revision']}" in block  # of the data, though mteb has no such task
+    assert "*" not in block  # no alias of YAML, which not every reader knows
     with pytest.raises(ConfigError, match="no YAML"):
         model_card.merged("---\na: [\n---\n", found, "README.md")
     with pytest.raises(StoreError, match="of 2"):

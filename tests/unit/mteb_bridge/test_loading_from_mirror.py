@@ -190,12 +190,18 @@ def test_room_is_made_for_what_is_used(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["3"]
 
 
-def test_a_broken_file_is_told_with_its_folder(tmp_path: Path) -> None:
+def test_a_broken_file_is_told_with_its_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """In one line, without the traceback of whatever library read it."""
     folder = tmp_path / "BIOSSES"
     write_pairs(folder / "test.jsonl", PAIRS)
     (folder / "test.jsonl").write_text('{"sentence1": "a"\n', encoding="utf-8")
-    with pytest.raises(DataError, match=f"mteb:BIOSSES: its data can't be loaded from {folder} \\("):
+    with pytest.raises(DataError, match=f"mteb:BIOSSES: its data can't be loaded from {folder} \\(") as caught:
+        load("BIOSSES", tmp_path)
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "")  # datasets would log it as well
+    assert "\n" not in str(caught.value)  # the only sub-set is all there is
+    (folder / "test.jsonl").write_bytes(b"")
+    with pytest.raises(DataError, match=r"\(test\.jsonl is empty\)\.$"):
         load("BIOSSES", tmp_path)
     shutil.rmtree(folder)
     (folder / "test.txt.d").mkdir(parents=True)
