@@ -16,6 +16,7 @@ from embeval.mteb_bridge import names
 from embeval.mteb_bridge.categories import Parity
 from embeval.mteb_bridge.names import Evaluation, Filters
 from embeval.tasks import TASK_TYPES
+from embeval.tasks._retrieval_options import RerankOptions
 
 KIND = "mteb"
 """The type of these tasks, and the key of an entry that names them."""
@@ -45,6 +46,8 @@ class MtebEntry:
     """The metric that stands for the tasks in tables; null: mteb's."""
     mirror: str | None = None
     """Folder that their data is read from instead of the hub, relative to this file."""
+    rerank: RerankOptions | str | None = None
+    """For retrieval and reranking: a cross-encoder that orders the first candidates anew, by name or settings."""
 
 
 def tasks_from(
@@ -93,6 +96,8 @@ def _parsed(text: str) -> list[Task[Any]]:
 
 def _word(spec: TaskSpec) -> str:
     settings: dict[str, Any] = {"splits": spec.dataset.split, "main_score": spec.main_score, **spec.options}
+    if isinstance(rerank := settings.get("rerank"), Mapping):
+        settings |= {"rerank": None, **{f"rerank.{key}": value for key, value in rerank.items()}}
     told = [
         f"{key}=[{', '.join(value)}]"
         if isinstance(value, Sequence) and not isinstance(value, str)
@@ -122,9 +127,16 @@ def _read(entry: Mapping[str, Any]) -> MtebEntry:
         raise ConfigError(f"mteb:{name}: {error.problems[0]}", key=error.problems[0].path) from None
 
 
+def _told(rerank: RerankOptions) -> dict[str, Any]:
+    """The settings that differ from their defaults."""
+    given, plain = border.dump(rerank), border.dump(RerankOptions(model=rerank.model))
+    return {key: value for key, value in given.items() if key == "model" or value != plain[key]}
+
+
 def _bound(found: Evaluation, asked: MtebEntry, mirror: str | None, root: Path) -> Task[Any]:
     options: dict[str, Any] = {"subsets": None if found.subsets is None else list(found.subsets), "mirror": mirror}
     options |= {"parity": asked.parity} if asked.parity != "embeval" else {}
+    options["rerank"] = _told(asked.rerank) if isinstance(asked.rerank, RerankOptions) else asked.rerank
     spec = TaskSpec(
         name=f"{KIND}:{found.name}",
         type=KIND,

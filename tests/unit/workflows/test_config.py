@@ -15,6 +15,8 @@ from embeval.core.verdict import Waiver
 from embeval.data.pairs import PairColumns
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.gates.policy import Resampling
+from embeval.mteb_bridge.tasks.classification import ClassificationOptions, ClassificationTask
+from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTask
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
@@ -80,6 +82,24 @@ tasks:
     parity: mteb
     main_score: cosine_pearson
     mirror: copies
+    rerank: null
+  - name: topics
+    type: classification
+    data: topics
+    samples_per_label: 16
+    experiments: 5
+    folds: null
+    train_split: dev
+    classifier: knn
+    neighbors: 3
+  - name: groups
+    type: clustering
+    data: groups.csv
+    draws: 4
+    documents_per_draw: 99
+    max_documents: 50
+    batch_size: 32
+    max_depth: 2
 results: out
 data: sets
 mirror: more-copies
@@ -180,7 +200,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb = config.tasks
+    docs, support, pairs, of_mteb, topics, groups = config.tasks
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
@@ -212,6 +232,14 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (of_mteb.spec.name, of_mteb.spec.main_score) == ("mteb:STS17", "cosine_pearson")
     assert of_mteb.options == MtebOptions(subsets=("es-en",), parity="mteb", mirror="copies")
     assert of_mteb.mirror == tmp_path / "copies"
+    assert isinstance(topics, ClassificationTask)
+    assert topics.options == ClassificationOptions(
+        samples_per_label=16, experiments=5, train_split="dev", classifier="knn", neighbors=3
+    )
+    assert isinstance(groups, ClusteringTask)
+    assert groups.options == ClusteringOptions(
+        draws=4, documents_per_draw=99, max_documents=50, batch_size=32, max_depth=2
+    )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert config.bm25 is False

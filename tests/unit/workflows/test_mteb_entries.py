@@ -12,6 +12,7 @@ from embeval.errors import ConfigError, UsageError
 from embeval.mteb_bridge.names import Filters
 from embeval.workflows import mteb_entries, requests
 from embeval.workflows.config import load_config
+from tests.support.models import save_tiny_cross_encoder
 
 
 def parsed(text: str, **options: Any) -> list[Task[Any]]:
@@ -39,6 +40,17 @@ def test_mirror_and_filters_of_the_command_line() -> None:
     ]
     own = parsed("mteb:STS12,mirror=copies", mirror=Path("elsewhere"))
     assert specs(own) == [("mteb:STS12", "test", {"mirror": "copies"})]
+
+
+def test_a_reranker_goes_to_the_task(tmp_path: Path) -> None:
+    """By its folder, or by settings; told again, the word gives the same task."""
+    folder = save_tiny_cross_encoder(tmp_path / "reranker")
+    for word in (f"mteb:SciFact,rerank={folder}", f"mteb:SciFact,rerank.model={folder},rerank.depth=7"):
+        (task,) = parsed(word)
+        (again,) = parsed(mteb_entries._word(task.spec))
+        assert again.spec == task.spec
+    assert task.spec.options["rerank"] == {"model": str(folder), "depth": 7}
+    assert task.second.options.depth == 7  # type: ignore[attr-defined]  # of tasks that rank
 
 
 def test_commas_and_blanks_of_a_benchmark() -> None:
