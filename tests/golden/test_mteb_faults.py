@@ -139,7 +139,7 @@ class TestRankings:
 
     def test_f3_f4_judgments_that_are_empty_zero_or_of_a_ghost(self) -> None:
         """q2 stays out, q3 counts 0, the ghost is told: nDCG (0.61315 + 0) / 2 and recall (1/2 + 0) / 2."""
-        qrels = {"q1": {"d1": 1, "ghost": 1}, "q2": {}, "q3": {"d1": 0}}
+        qrels = {"q1": {"d1": 1, "ghost": 1}, "q2": {}, "q3": {"d1": 0, "ghost": 0}}
         vectors = {"d1": [1.0], "d2": [0.5], "q1": [1.0], "q2": [1.0], "q3": [1.0]}
         for _ in range(3):
             found = collected(retrieval(qrels, ["d1", "d2"]), TableEncoder(vectors, similarity="dot"))
