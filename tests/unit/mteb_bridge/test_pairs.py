@@ -521,3 +521,23 @@ def test_a_model_is_measured_by_its_own_similarity(similarity: Any) -> None:
     }[similarity]
     hits = (all_scores.argmax(axis=1) == np.arange(20)).astype(float)
     assert gathered.records.columns["accuracy"].tolist() == hits.tolist()
+
+
+def test_mteb_leaves_a_text_out_of_all_means_where_one_has_no_value() -> None:
+    """Summaries in one direction: the cosine is constant and the dot product is not; ours keeps the latter's value."""
+    vectors = {"h": [1.0, 0.0], "a": [1.0, 0.0], "b": [2.0, 0.0], "c": [3.0, 0.0], "d": [1.0, 1.0], "e": [1.0, 2.0]}
+    rows = {
+        "text": ["1", "2"],
+        "human_summaries": [["h"], ["h"]],
+        "machine_summaries": [["a", "b", "c"], ["d", "e", "c"]],
+        "relevance": [[3.0, 2.0, 1.0], [1.0, 0.0, 2.0]],
+    }
+    loaded = mock("MockSummarizationTask", {"test": table(**rows)}, min_score=0, max_score=5)
+    gathered, outcomes = evaluated(loaded, TableEncoder(vectors))
+    ours, theirs = (gathered.records.columns[f"{prefix}mean_dot_spearman"] for prefix in ("", "mteb_"))
+    assert ours[0] == pytest.approx(-1.0)
+    assert np.isnan(theirs[0])
+    assert ours[1] == theirs[1]
+    assert value(gathered, "mteb_mean_dot_spearman") == pytest.approx(
+        outcomes["default"].scores["dot_spearman"], abs=1e-6
+    )

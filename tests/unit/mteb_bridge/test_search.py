@@ -349,3 +349,11 @@ def test_queries_of_one_group_are_drawn_together() -> None:
     qrels = {query: {"d1" if query.endswith("1") else "d2": 1} for query in queries}
     loaded = own(qrels, queries=queries, corpus=corpus, main_score="paired_accuracy", task_specific_scores=scores)
     assert collected(loaded, hashing()).records.clusters == ("a", "a", "b", "b")
+
+
+def test_no_metric_at_a_rank_that_no_document_has() -> None:
+    """Of a task that takes the first 5, nothing is told at 10 or 1000."""
+    loaded = own({"q": {"d": 1}}, main_score="ndcg_at_5", _top_k=5)
+    names = [metric.name for metric in bridged(loaded).metrics(loaded)]
+    assert names[0] == "ndcg_at_5"
+    assert {name.rpartition("_")[2] for name in names} == {"1", "3", "5"}
