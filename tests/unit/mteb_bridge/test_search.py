@@ -353,7 +353,8 @@ def test_queries_of_one_group_are_drawn_together() -> None:
 
 def test_no_metric_at_a_rank_that_no_document_has() -> None:
     """Of a task that takes the first 5, nothing is told at 10 or 1000."""
-    loaded = own({"q": {"d": 1}}, main_score="ndcg_at_5", _top_k=5)
+    loaded = own({"q": {"d": 1}}, main_score="ndcg_at_5")
+    loaded.setting.task._top_k = 5
     names = [metric.name for metric in bridged(loaded).metrics(loaded)]
     assert names[0] == "ndcg_at_5"
     assert {name.rpartition("_")[2] for name in names} == {"1", "3", "5"}
