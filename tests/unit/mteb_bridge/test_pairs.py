@@ -498,7 +498,7 @@ def test_a_model_is_measured_by_its_own_similarity(similarity: Any) -> None:
     theirs = outcomes["default"].scores
     assert theirs["similarity_ap"] != pytest.approx(theirs["cosine_ap"], abs=1e-3)
     assert value(gathered, "similarity_ap") == pytest.approx(theirs["similarity_ap"], abs=1e-6)
-    rows = {
+    rows: dict[str, Sequence[Any]] = {
         "text": ["a", "b"],
         "human_summaries": [texts[:3], texts[3:6]],
         "machine_summaries": [texts[10:18], texts[20:28]],
@@ -526,7 +526,7 @@ def test_a_model_is_measured_by_its_own_similarity(similarity: Any) -> None:
 def test_mteb_leaves_a_text_out_of_all_means_where_one_has_no_value() -> None:
     """Summaries in one direction: the cosine is constant and the dot product is not; ours keeps the latter's value."""
     vectors = {"h": [1.0, 0.0], "a": [1.0, 0.0], "b": [2.0, 0.0], "c": [3.0, 0.0], "d": [1.0, 1.0], "e": [1.0, 2.0]}
-    rows = {
+    rows: dict[str, Sequence[Any]] = {
         "text": ["1", "2"],
         "human_summaries": [["h"], ["h"]],
         "machine_summaries": [["a", "b", "c"], ["d", "e", "c"]],
