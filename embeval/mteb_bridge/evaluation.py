@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from embeval.errors import EvaluationError
+from embeval.errors import EmbevalError, EvaluationError
 from embeval.mteb_bridge import door, loaders
 from embeval.mteb_bridge.categories import Outcome, Setting
 from embeval.mteb_bridge.categories._category import Category
@@ -19,7 +19,8 @@ BATCH = 32
 def run(setting: Setting, category: Category, model: Any) -> dict[str, Outcome]:
     """Sub-set -> scores and predictions of ``setting.task.evaluate``.
 
-    Raises ``EvaluationError`` for a version of mteb whose tasks hand over their predictions in another way.
+    Raises ``EvaluationError`` where mteb itself fails, and for a version of it whose tasks hand over their predictions
+    in another way.
     """
     task = setting.task
     if not hasattr(task, "_save_task_predictions"):
@@ -36,7 +37,7 @@ def run(setting: Setting, category: Category, model: Any) -> dict[str, Outcome]:
     scores: dict[str, Any] = {}
     parts = [list(setting.subsets)] if category.together else [[subset] for subset in setting.subsets]
     threads = _one_thread(model) if category.one_thread else contextlib.nullcontext()
-    with door.quiet(), loaders.of_texts(), threads:
+    with _theirs(task.metadata.name), door.quiet(), loaders.of_texts(), threads:
         for part in parts:
             model.label = " ".join([task.metadata.name, setting.split, *(part if len(setting.subsets) > 1 else [])])
             scores |= task.evaluate(
@@ -49,6 +50,26 @@ def run(setting: Setting, category: Category, model: Any) -> dict[str, Outcome]:
     # Bitext mining over columns that sub-sets share has one set of predictions, by pair of columns.
     shared = predictions.get("parallel")
     return {subset: Outcome(scores[subset], predictions.get(subset, shared)) for subset in setting.subsets}
+
+
+@contextlib.contextmanager
+def _theirs(name: str) -> Iterator[None]:
+    """Inside, an error that comes up in code other than ours is no fault of embeval, and is told as mteb's."""
+    try:
+        yield
+    except (EmbevalError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        if place is None or str(place.tb_frame.f_globals.get("__name__")).split(".")[0] == "embeval":
+            raise
+        said = str(error).strip().splitlines()
+        raise EvaluationError(
+            f"mteb:{name} can't be evaluated: mteb {door.installed_version()} stops with {type(error).__name__}"
+            f"{f' ({said[0][:200]})' if said else ''}.\n--debug shows where."
+        ) from error
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embeval.core.records import Column
 from embeval.core.words import have, plural
+from embeval.errors import DataError
 from embeval.metrics.clustering import NAMES
 
 
@@ -35,6 +36,12 @@ def measures(gold: Sequence[Any] | npt.NDArray[Any], found: Sequence[int]) -> di
 def columns(scored: Sequence[Mapping[str, float]]) -> dict[str, Column]:
     """float64 [n] per metric, of n clusterings."""
     return {name: np.array([each[name] for each in scored], dtype=np.float64) for name in NAMES}
+
+
+def refuse_without_choice(name: str, partitions: Iterable[Iterable[Any]]) -> None:
+    """Raises ``DataError`` where each of the labellings has fewer than two labels: any model has V-measure 1."""
+    if all(len(set(labels)) < 2 for labels in partitions):
+        raise DataError(f"mteb:{name}: all documents have the same label, so there is nothing to tell apart.")
 
 
 def without_choice(n: int, what: str) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from embeval.core.records import Column, ItemRecords
+from embeval.core.words import plural
+from embeval.errors import DataError
 from embeval.metrics import _fits
 from embeval.metrics.classification import ACCURACY, BINARY, FOLD, GOLD, KINDS, PREDICTED, over_folds
 from embeval.mteb_bridge.categories._category import Gathered, Outcome, Setting, texts
@@ -31,6 +33,8 @@ class _Classification:
 
     def metrics(self, setting: Setting) -> Sequence[str]:
         labels = [set(_labels(setting, subset)) for subset in setting.subsets]
+        for subset, each in zip(setting.subsets, labels, strict=True):
+            _refuse_hidden(setting, subset, each)
         kinds = [kind for kind in KINDS if kind not in BINARY or all(len(each) == 2 for each in labels)]
         main = setting.task.metadata.main_score
         if setting.task.is_cross_validation:
@@ -59,7 +63,7 @@ class _Classification:
         return Gathered(
             records=records,
             counts={"texts_in_train": known_texts(setting)},
-            warnings=() if setting.task.is_cross_validation else _scarce(setting),
+            warnings=(*_one_label(predicted), *(() if setting.task.is_cross_validation else _scarce(setting))),
         )
 
 
@@ -78,6 +82,23 @@ def _labels(setting: Setting, subset: str, split: str | None = None) -> list[Any
     return list(setting.rows(subset, split)[setting.task.label_column_name][:])
 
 
+def _refuse_hidden(setting: Setting, subset: str, labels: set[Any]) -> None:
+    """Raises ``DataError`` where nothing can be learned, or where labels were replaced to be kept secret."""
+    learned = set(_labels(setting, subset, setting.task.train_split))
+    where = f"mteb:{setting.task.metadata.name}, {subset}"
+    if len(learned) < 2:
+        raise DataError(f"{where}, {setting.task.train_split}: all rows have the label {_first(learned)!r}.")
+    if not labels & learned:
+        raise DataError(
+            f"{where}, {setting.split}: no row has a label that is in {setting.task.train_split}, but "
+            f"{_first(labels)!r} or the like: the labels seem to be kept secret."
+        )
+
+
+def _first(labels: set[Any]) -> Any:
+    return min(labels, key=str, default=None)
+
+
 def _codes(labels: Iterable[Iterable[Any]]) -> dict[Any, float]:
     """A number for each label, larger for larger labels: itself where it is a number."""
     distinct = {label for each in labels for label in each}
@@ -91,6 +112,12 @@ def _shown(setting: Setting, subset: str, labels: Sequence[Any]) -> list[str]:
     feature = setting.rows(subset).features[setting.task.label_column_name]
     name = getattr(feature, "int2str", str)
     return [name(label) for label in labels]
+
+
+def _one_label(predicted: Mapping[str, Sequence[Sequence[Any]]]) -> tuple[str, ...]:
+    """A warning where classifiers don't tell texts apart, which accuracy alone may hide."""
+    n = sum(len(set(each)) == 1 and len(each) > 1 for of_fits in predicted.values() for each in of_fits)
+    return (f"{plural(n, 'classifier')} predicted one label for all texts.",) if n else ()
 
 
 def _scarce(setting: Setting) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ class _Clustering:
             yield texts([text, *label])
 
     def metrics(self, setting: Setting) -> Sequence[str]:
+        whole = (map(tuple, _labels(setting, subset)) for subset in setting.subsets)
+        _partitions.refuse_without_choice(setting.task.metadata.name, whole)
         return tuple(dict.fromkeys([setting.task.metadata.main_score, *NAMES]))
 
     def gather(self, setting: Setting, outcomes: Mapping[str, Outcome], model: Any) -> Gathered:

@@ -26,6 +26,9 @@ class _ClusteringLegacy:
                 yield texts(row)
 
     def metrics(self, setting: Setting) -> Sequence[str]:
+        column = setting.task.label_column_name
+        sets = (labels for subset in setting.subsets for labels in setting.rows(subset)[column][:])
+        _partitions.refuse_without_choice(setting.task.metadata.name, sets)
         return tuple(dict.fromkeys([setting.task.metadata.main_score, *NAMES]))
 
     def gather(self, setting: Setting, outcomes: Mapping[str, Outcome], model: Any) -> Gathered:

@@ -63,6 +63,16 @@ def test_other_row_counts_are_a_warning(tmp_path: Path) -> None:
     assert found.origin == "mirror, laid out by hand"
 
 
+def test_other_row_counts_of_the_split_that_is_trained_on_are_a_warning(tmp_path: Path) -> None:
+    """Banking77 has 10,003 rows to train on."""
+    for split in ("train", "test"):
+        rows = [{"text": f"text {row}", "label": row % 2} for row in range(8)]
+        write_jsonl(tmp_path / "Banking77Classification" / f"{split}.jsonl", rows)
+    warnings = " ".join(load("Banking77Classification", tmp_path).warnings)
+    assert "train has 8 rows, and 10,003 in mteb's statistics" in warnings
+    assert "test has 8 rows, and 3,080 in mteb's statistics" in warnings
+
+
 @pytest.mark.parametrize("column", ["score", "similarity_score"])
 def test_sub_sets_in_folders_of_their_own(tmp_path: Path, column: str) -> None:
     """The columns may have the hub's names or mteb's; sub-sets that are missing are told, and those that are there."""

@@ -519,3 +519,68 @@ def test_mteb_without_a_value_is_told_in_words() -> None:
     small = TableEncoder(dict(zip(names, vectors.tolist(), strict=True)))
     gathered, _ = evaluated(mock("MockSummarizationTask", {"test": table(**rows)}, min_score=0, max_score=5), small)
     assert "mteb gives no cosine_spearman here: no text is left that it has a value for." in gathered.warnings
+
+
+@pytest.mark.parametrize("similarity", ["dot", "euclidean", "manhattan"])
+def test_a_model_is_measured_by_its_own_similarity(similarity: Any) -> None:
+    """Vectors of many lengths, so that each similarity has an order of its own: by numpy, and as mteb has it."""
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 2, 40)
+    texts = [f"text {number}" for number in range(80)]
+    vectors = rng.normal(size=(80, 3)) * rng.uniform(0.2, 3.0, (80, 1))
+    left, right = vectors[:40], vectors[40:]
+    scores = {
+        "dot": (left * right).sum(axis=1),
+        "euclidean": -np.linalg.norm(left - right, axis=1),
+        "manhattan": -np.abs(left - right).sum(axis=1),
+    }[similarity]
+    encoder = TableEncoder(dict(zip(texts, vectors.tolist(), strict=True)), similarity=similarity)
+    data = table(sentence1=texts[:40], sentence2=texts[40:], labels=labels.tolist())
+    gathered, outcomes = evaluated(mock("MockPairClassificationTask", {"test": data}), encoder)
+    np.testing.assert_allclose(gathered.records.columns["similarity"], scores, atol=1e-5)
+    theirs = outcomes["default"].scores
+    assert theirs["similarity_ap"] != pytest.approx(theirs["cosine_ap"], abs=1e-3)
+    assert value(gathered, "similarity_ap") == pytest.approx(theirs["similarity_ap"], abs=1e-6)
+    rows: dict[str, Sequence[Any]] = {
+        "text": ["a", "b"],
+        "human_summaries": [texts[:3], texts[3:6]],
+        "machine_summaries": [texts[10:18], texts[20:28]],
+        "relevance": rng.uniform(0, 5, (2, 8)).tolist(),
+    }
+    gathered, outcomes = evaluated(
+        mock("MockSummarizationTask", {"test": table(**rows)}, min_score=0, max_score=5), encoder
+    )
+    theirs = outcomes["default"].scores
+    assert theirs["spearman"] != pytest.approx(theirs["cosine_spearman"], abs=1e-3)
+    assert value(gathered, "mean_spearman") == pytest.approx(theirs["spearman"], abs=1e-6)
+    assert value(gathered, "mean_pearson") == pytest.approx(theirs["pearson"], abs=1e-6)
+    data = table(sentence1=texts[:20], sentence2=texts[20:40])
+    gathered, _ = evaluated(mock("MockBitextMiningTask", {"test": data}), encoder)
+    one, other = vectors[:20, None], vectors[None, 20:40]
+    all_scores = {
+        "dot": (one * other).sum(axis=2),
+        "euclidean": -np.linalg.norm(one - other, axis=2),
+        "manhattan": -np.abs(one - other).sum(axis=2),
+    }[similarity]
+    hits = (all_scores.argmax(axis=1) == np.arange(20)).astype(float)
+    assert gathered.records.columns["accuracy"].tolist() == hits.tolist()
+
+
+def test_mteb_leaves_a_text_out_of_all_means_where_one_has_no_value() -> None:
+    """Summaries in one direction: the cosine is constant and the dot product is not; ours keeps the latter's value."""
+    vectors = {"h": [1.0, 0.0], "a": [1.0, 0.0], "b": [2.0, 0.0], "c": [3.0, 0.0], "d": [1.0, 1.0], "e": [1.0, 2.0]}
+    rows: dict[str, Sequence[Any]] = {
+        "text": ["1", "2"],
+        "human_summaries": [["h"], ["h"]],
+        "machine_summaries": [["a", "b", "c"], ["d", "e", "c"]],
+        "relevance": [[3.0, 2.0, 1.0], [1.0, 0.0, 2.0]],
+    }
+    loaded = mock("MockSummarizationTask", {"test": table(**rows)}, min_score=0, max_score=5)
+    gathered, outcomes = evaluated(loaded, TableEncoder(vectors))
+    ours, theirs = (gathered.records.columns[f"{prefix}mean_dot_spearman"] for prefix in ("", "mteb_"))
+    assert ours[0] == pytest.approx(-1.0)
+    assert np.isnan(theirs[0])
+    assert ours[1] == theirs[1]
+    assert value(gathered, "mteb_mean_dot_spearman") == pytest.approx(
+        outcomes["default"].scores["dot_spearman"], abs=1e-6
+    )

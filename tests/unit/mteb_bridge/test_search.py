@@ -304,3 +304,57 @@ def test_an_unknown_main_score_is_told() -> None:
     spec = TaskSpec(name="own", type="mteb", dataset=DatasetRef(path="own"), main_score="ndcg_at_11")
     with pytest.raises(EvaluationError, match=r"'ndcg_at_11' is not one of its metrics\. Did you mean 'ndcg_at_1"):
         Given(spec, mock("MockRetrievalTask")).metrics(mock("MockRetrievalTask"))
+
+
+def test_the_ranking_of_all_sub_sets_has_the_documents_of_each() -> None:
+    """Each query's hits and scores are those of its sub-set alone, under names with the sub-set."""
+    found = collected(mock("MockMultilingualRetrievalTask"), hashing())
+    assert found.run is not None
+    subsets = {query.partition("/")[0] for query in found.run.query_ids}
+    assert len(subsets) > 1
+    assert found.counts["queries_encoded"] == len(found.run.query_ids)
+    for subset in subsets:
+        loaded = mock("MockMultilingualRetrievalTask")
+        alone = collected(replace(loaded, setting=replace(loaded.setting, subsets=(subset,))), hashing()).run
+        assert alone is not None
+        for query in alone.query_ids:
+            hits = [(f"{subset}/{doc}", score) for doc, score in alone.hits(query)]
+            assert found.run.hits(f"{subset}/{query}") == hits
+
+
+def test_documents_are_put_together_as_mteb_does() -> None:
+    """Title and text with spaces at the ends gone, the first of two with one id, as mteb's own loaders do."""
+    from datasets import Dataset
+    from mteb._create_dataloaders import _corpus_to_dict
+
+    from embeval.mteb_bridge import retrieval_data
+
+    rows = [("1", "Title", "text "), ("2", "", " alone"), ("3", "Only title", ""), ("1", "Another", "text")]
+    corpus = Dataset.from_dict(dict(zip(("id", "title", "text"), map(list, zip(*rows, strict=True)), strict=True)))
+    found = retrieval_data.documents(corpus)
+    assert found.ids == ("1", "2", "3")
+    assert found.texts == ("Title text", "alone", "Only title")
+    theirs = [_corpus_to_dict(row)["text"] for row in corpus]
+    assert list(found.texts) == theirs[:3]
+
+
+def test_queries_of_one_group_are_drawn_together() -> None:
+    """Intervals of a value per pair of queries must not take the two for independent."""
+
+    def scores(*_: Any, **__: Any) -> dict[str, float]:
+        return {"paired_accuracy": 0.0}
+
+    queries = {"a_q1": "red", "a_q2": "blue", "b_q1": "pink", "b_q2": "gold"}
+    corpus = {"d1": "red pink", "d2": "blue gold"}
+    qrels = {query: {"d1" if query.endswith("1") else "d2": 1} for query in queries}
+    loaded = own(qrels, queries=queries, corpus=corpus, main_score="paired_accuracy", task_specific_scores=scores)
+    assert collected(loaded, hashing()).records.clusters == ("a", "a", "b", "b")
+
+
+def test_no_metric_at_a_rank_that_no_document_has() -> None:
+    """Of a task that takes the first 5, nothing is told at 10 or 1000."""
+    loaded = own({"q": {"d": 1}}, main_score="ndcg_at_5")
+    loaded.setting.task._top_k = 5
+    names = [metric.name for metric in bridged(loaded).metrics(loaded)]
+    assert names[0] == "ndcg_at_5"
+    assert {name.rpartition("_")[2] for name in names} == {"1", "3", "5"}
