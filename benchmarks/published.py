@@ -23,8 +23,8 @@ from tests.support.mirror import TASKS, bound, lay_out
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 EXPLAINED = {
-    "BIOSSES": "mteb itself gives 0.8125 on this copy of the data",
-    "STS14": "mteb itself gives 0.7560 on this copy of the data",
+    "BIOSSES": "the copy of the data: mteb itself gives 0.8125 cosine_spearman on it",
+    "STS14": "the copy of the data: mteb itself gives 0.7560 cosine_spearman on it",
 }
 """task -> why it differs."""
 TOLD = 2e-4

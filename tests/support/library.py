@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,18 @@ def library_model(folder: Path) -> Any:
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
+def library_task(name: str, folder: Path, *, split: str = "test", subsets: Sequence[str] | None = None) -> Any:
+    """A task object of mteb as ``mteb run`` makes it, but for the place of its data: mteb loads it from ``folder``."""
+    library = door.library()
+    with door.quiet():
+        task = library.get_task(name, eval_splits=[split], hf_subsets=None if subsets is None else list(subsets))
+    dataset = {**task.metadata.dataset, "path": str(folder), "revision": "local"}
+    task.metadata = task.metadata.model_copy(update={"dataset": dataset})
+    return task
+
+
 def library_scores(model: Any, task: Any, split: str = "test") -> dict[str, float]:
-    """Sub-set -> main score that ``mteb.evaluate`` gives on a task object whose data is loaded."""
+    """Sub-set -> main score that ``mteb.evaluate`` gives on a task object, its data loaded or not."""
     library = door.library()
     with door.quiet():
         task.filter_eval_splits([split])
