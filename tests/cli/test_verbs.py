@@ -1093,7 +1093,7 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
     [
         ("embeval ", list(VERBS)),
         ("embeval r", ["run", "results"]),
-        ("embeval results ", ["list", "show", "export", "import", "why", "tag", "gc"]),
+        ("embeval results ", ["list", "show", "import", "export", "why", "tag", "gc"]),
         ("embeval run -t demo", ["demo-docs", "demo-pairs"]),
         ("embeval run -m ", ["demo", "hashing"]),
         (
