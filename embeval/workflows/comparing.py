@@ -523,6 +523,8 @@ class _Runner:
 
 def _each_task(request: CompareRequest, stored: Sequence[Stored]) -> CompareRequest:
     """The request with a benchmark of mteb as its tasks."""
+    if not any(each.startswith("mteb:") for each in request.tasks):
+        return request  # and nothing is imported for it
     from embeval.workflows import mteb_entries
 
     there = {each.result.task.name for each in stored}

@@ -17,8 +17,9 @@ from embeval.mteb_bridge.categories import Parity
 from embeval.mteb_bridge.names import Evaluation, Filters
 from embeval.tasks import TASK_TYPES
 from embeval.tasks._retrieval_options import RerankOptions
+from embeval.workflows import requests
 
-KIND = "mteb"
+KIND = requests.MTEB
 """The type of these tasks, and the key of an entry that names them."""
 
 
@@ -89,8 +90,6 @@ def _fits(text: str, there: Iterable[str]) -> bool:
 
 
 def _parsed(text: str) -> list[Task[Any]]:
-    from embeval.workflows import requests  # which imports this module
-
     return requests.parse_tasks(text, root=Path(), data=None)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embeval.core import border
 from embeval.core.paths import expanded
@@ -15,10 +15,13 @@ from embeval.core.specs import ModelSpec, TaskSpec
 from embeval.data import beir, files
 from embeval.encoders.loading import BACKENDS, named
 from embeval.errors import ConfigError, DataError, UnknownNameError, UsageError
-from embeval.mteb_bridge.names import Filters
 from embeval.tasks import TASK_TYPES, catalog
-from embeval.workflows import mteb_entries
 
+if TYPE_CHECKING:
+    from embeval.mteb_bridge.names import Filters
+
+MTEB = "mteb"
+"""The type of mteb's own tasks, and the key of an entry that names them."""
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z_][\w.]*=)")
 
 
@@ -99,9 +102,9 @@ def parse_tasks(
     """
     head, settings = split_settings(text)
     kind, colon, name = head.partition(":")
-    if colon and kind == mteb_entries.KIND:
-        entry = {**settings, mteb_entries.KIND: name}
-        return mteb_entries.tasks_from(entry, root=root, mirror=mirror, filters=filters)
+    if colon and kind == MTEB:
+        entry = {**settings, MTEB: name}
+        return _of_mteb(entry, root=root, mirror=mirror, filters=filters)
     return [_parsed(head, settings, root, data)]
 
 
@@ -114,8 +117,8 @@ def tasks_from(
     filters: Filters | None = None,
 ) -> list[Task[Any]]:
     """The tasks that the keys of a mapping stand for: as ``task_from``, and several for ``{mteb: NAME}``."""
-    if mteb_entries.KIND in entry:
-        return mteb_entries.tasks_from(entry, root=root, mirror=mirror, filters=filters)
+    if MTEB in entry:
+        return _of_mteb(entry, root=root, mirror=mirror, filters=filters)
     return [task_from(entry, root=root, data=data)]
 
 
@@ -143,6 +146,12 @@ def _parsed(head: str, settings: Mapping[str, Any], root: Path, data: Path | Non
     raise UnknownNameError("task", head, known, hint="Nor is there a file or folder of that name.")
 
 
+def _of_mteb(entry: Mapping[str, Any], **options: Any) -> list[Task[Any]]:
+    from embeval.workflows import mteb_entries  # what compares stored results doesn't need it
+
+    return mteb_entries.tasks_from(entry, **options)
+
+
 DESCRIPTION_KEYS = ("main_score", "languages", "license", "citation", "version")
 TASK_KEYS = ("name", "type", "data", "split", *DESCRIPTION_KEYS)
 """What every entry of ``tasks`` may say; the rest are options of its type."""
@@ -150,7 +159,7 @@ TASK_KEYS = ("name", "type", "data", "split", *DESCRIPTION_KEYS)
 
 def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Task[Any]:
     """A task from the keys of a mapping; ``type`` and ``name`` are found from the data where they are left out."""
-    if entry.get("type") == mteb_entries.KIND or mteb_entries.KIND in entry:
+    if entry.get("type") == MTEB or MTEB in entry:
         raise ConfigError("A task of mteb is named by {mteb: NAME}, with no other 'name', 'type' or 'data'.", ("type",))
     options = {key: value for key, value in entry.items() if key not in TASK_KEYS}
     known = catalog.find(entry["name"]) if isinstance(entry.get("name"), str) and "data" not in entry else None
@@ -269,7 +278,7 @@ def each_once(tasks: Iterable[Task[Any]]) -> list[Task[Any]]:
     """The tasks without those of mteb that came up before, as in a benchmark and by their own name."""
     found: list[Task[Any]] = []
     for task in tasks:
-        if task.spec.type != mteb_entries.KIND or all(task.spec != other.spec for other in found):
+        if task.spec.type != MTEB or all(task.spec != other.spec for other in found):
             found.append(task)
     return found
 
@@ -279,7 +288,7 @@ def refuse_same_names(tasks: Sequence[Task[Any]]) -> None:
     seen: dict[tuple[str, str], str] = {}
     for number, task in enumerate(tasks):
         key = (task.spec.name, task.spec.dataset.split)
-        if key in seen and task.spec.type == mteb_entries.KIND:
+        if key in seen and task.spec.type == MTEB:
             raise ConfigError(
                 f"{task.spec.name} ({task.spec.dataset.split}) is asked for twice, with other options or sub-sets. "
                 "Evaluate the two into different folders (--results).",
