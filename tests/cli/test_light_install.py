@@ -198,7 +198,10 @@ def test_a_verb_that_needs_more_says_so(light: Light, words: tuple[str, ...]) ->
 @pytest.mark.timing
 @pytest.mark.parametrize("words", [("gate", "wide", "--policy", "gate.yaml"), ("compare", "hashing", "wide")])
 def test_it_is_there_at_once(light: Light, words: tuple[str, ...]) -> None:
-    """A whole command on two small tasks, start and end of the process included; the fastest of a dozen at most: other work on the machine slows some."""
+    """A whole command on two small tasks, start and end of the process included.
+
+    The fastest of a dozen at most: other work on the machine slows some.
+    """
     light("results", "tag", "prod", "-m", "hashing")
     seconds: list[float] = []
     while min(seconds, default=GATE_WITHIN_S) >= GATE_WITHIN_S and len(seconds) < MOST_STARTS:
