@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +31,7 @@ FAMILIES: Registry[MetricFamily] = Registry(
 )
 
 
+@cache
 def get(name: str) -> Metric:
     """The metric of that name. Raises ``UnknownNameError`` with the closest names."""
     known: list[str] = []
