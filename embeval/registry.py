@@ -57,6 +57,11 @@ class Registry(Generic[T]):
         """All known names, sorted; imports none of the parts."""
         return tuple(sorted({*self._builtin, *self._plugins}))
 
+    def refuse_unknown(self, name: str) -> None:
+        """Raises ``UnknownNameError`` with the closest names where there is no part of that name; imports none."""
+        if name.replace("-", "_") not in self.names():
+            raise UnknownNameError(self.kind, name, self.names())
+
     def get(self, name: str) -> T:
         """The part of that name, imported now. Raises ``UnknownNameError`` with the closest names."""
         wanted = name.replace("-", "_")

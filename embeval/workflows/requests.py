@@ -65,9 +65,11 @@ def parse_model(text: str) -> ModelSpec:
     if not settings["name"]:
         raise ConfigError(f"{text!r} names no model.")
     known = [field.name for field in fields(ModelSpec)]
-    options = BACKENDS.get(str(settings.get("backend", "sentence_transformers"))).options
+    others = [key for key in settings if key not in known]
+    # A backend is imported for its options only where some are given: that takes longer than comparing two results.
+    options = BACKENDS.get(str(settings.get("backend", "sentence_transformers"))).options if others else ()
     args = {}
-    for key in [key for key in settings if key not in known]:
+    for key in others:
         if key not in options:
             raise ConfigError(f"model {text!r}: {border.unknown_key((key,), [*known, *options])}")
         args[key] = settings.pop(key)
@@ -87,7 +89,7 @@ def model_from(value: Mapping[str, Any], *, where: str) -> ModelSpec:
     except border.BorderError as error:
         raise ConfigError(f"{where}: {error.problems[0]}", key=error.problems[0].path) from None
     try:
-        BACKENDS.get(spec.backend)
+        BACKENDS.refuse_unknown(spec.backend)
     except UnknownNameError as error:
         raise ConfigError(f"{where}: {error}", key=("backend",)) from None
     return spec
