@@ -107,6 +107,9 @@ def fill(task: Any, folder: Path | None = None) -> None:
         is_part = 0 < len(there) < len(task.hf_subsets)
         hint = f"\nThe sub-sets that are there are evaluated alone with -t '{some}'." if is_part else ""
         why = _emptiness(folder) or _why(error)
+        if folder is None:
+            pull = f"embeval data pull {task.metadata.name} --to DIR"
+            hint = f"\nWhere the hub can't be reached: '{pull}' where it can, then --mirror DIR."
         raise DataError(f"mteb:{task.metadata.name}: its data can't be loaded{place} ({why}).{hint}") from error
 
 

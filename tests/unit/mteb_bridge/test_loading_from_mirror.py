@@ -227,3 +227,10 @@ def test_columns_of_selected_rows_are_lists_too() -> None:
     labels = task.dataset["train"].select([2, 0])["label"]
     assert type(labels) is list
     assert labels == [5, 3]
+
+
+def test_without_a_hub_the_way_to_a_mirror_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a new user without a network meets first."""
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    with pytest.raises(DataError, match=r"'embeval data pull STS12 --to DIR' where it can, then --mirror DIR\."):
+        loading.load("STS12", "test", subsets=None, parity="embeval", mirror=None)
