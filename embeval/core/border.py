@@ -7,6 +7,7 @@ border carries ``__pydantic_config__ = BORDER`` and a docstring under each field
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,10 +96,18 @@ def dump(value: Any) -> strict_json.Json:
     Null fields that the class names in ``left_out_if_null`` are left out.
     """
     dumped = _adapter(type(value)).dump_python(value, mode="json")
+    _leave_out(value, dumped)
+    return dumped
+
+
+def _leave_out(value: Any, dumped: Any) -> None:
+    """Removes null fields of a record, and of the records that it holds itself, not in lists."""
+    for field in dataclasses.fields(value):
+        if dataclasses.is_dataclass(below := getattr(value, field.name)):
+            _leave_out(below, dumped[field.name])
     for name in getattr(type(value), "left_out_if_null", ()):
         if dumped[name] is None:
             del dumped[name]
-    return dumped
 
 
 def schema(cls: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from embeval.core import strict_json
 from embeval.core.border import BORDER
+from embeval.core.facts import ModelFacts
 from embeval.core.provenance import Provenance
 from embeval.core.signature import Signature
 from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
@@ -132,7 +133,7 @@ class Result:
     """The outcome of one task on one split and subset for one model."""
 
     __pydantic_config__ = BORDER
-    left_out_if_null: ClassVar[tuple[str, ...]] = ("imported", "trained_on")
+    left_out_if_null: ClassVar[tuple[str, ...]] = ("imported", "trained_on", "facts")
     """Fields that came after results were stored: null ones aren't written, so that the hash of these stays."""
 
     schema_version: int = SCHEMA_VERSION
@@ -177,6 +178,8 @@ class Result:
     """What the makers of the model say of this data, for tasks of mteb: ``declared``: trained on it or on data that
     overlaps with it, so not zero-shot; ``not_declared``: it is not among the training sets that they name;
     ``unknown``: they name none. null: nobody was asked."""
+    facts: ModelFacts | None = None
+    """Size, limits, languages and licence of the model; null: not known, as in results from before they were kept."""
 
     def __post_init__(self) -> None:
         if self.schema_version != SCHEMA_VERSION:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from embeval.core import strict_json
 from embeval.core.border import BORDER
@@ -242,6 +242,7 @@ class TaskSpec:
     """A task type, bound to data and options."""
 
     __pydantic_config__ = BORDER
+    left_out_if_null: ClassVar[tuple[str, ...]] = ("category",)
 
     name: str
     """Short and unique; names the folder of its results."""
@@ -261,6 +262,9 @@ class TaskSpec:
     """Where the data was published."""
     version: int = 1
     """Raised when the same name measures something else; results of different versions are not comparable."""
+    category: str | None = None
+    """What kind of task it is, in mteb's words (``Retrieval``, ``STS``), where its type alone doesn't say; null: it
+    does."""
 
     def __post_init__(self) -> None:
         if not str(self.name).strip():

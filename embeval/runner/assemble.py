@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, get_args
 
 from embeval.core import strict_json
+from embeval.core.facts import ModelFacts
 from embeval.core.ir import Run
 from embeval.core.protocols import Metric
 from embeval.core.provenance import Provenance
@@ -51,6 +52,7 @@ class Evidence:
     prompts: Mapping[str, str] = field(default_factory=dict)
     labels: str | None = None
     trained_on: TrainedOn | None = None
+    facts: ModelFacts | None = None
 
 
 def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings | None) -> list[Part]:
@@ -113,5 +115,6 @@ def _part(
         provenance=evidence.provenance,
         timings=timings,
         trained_on=evidence.trained_on,
+        facts=evidence.facts,
     )
     return Part(result, records, None)

@@ -138,6 +138,8 @@ class _Turns:
             warnings=old.warnings,
             prompts=old.signature.prompts,
             labels=old.labels,
+            trained_on=old.trained_on,
+            facts=old.facts,
         )
         parts = assemble.results(evidence, self._options.statistics, replace(old.timings, session=session))
         return tuple(self._store.put(part.result, part.records, part.run) for part in parts)

@@ -35,7 +35,7 @@ from embeval.core.protocols import (
 from embeval.core.records import ItemRecords
 from embeval.core.result import Failure, MetricValue, Result, Timings, TrainedOn
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
-from embeval.encoders import loading, locate
+from embeval.encoders import facts, loading, locate
 from embeval.encoders.cache import VectorCache, open_cache
 from embeval.encoders.encoder import BatchedEncoder
 from embeval.encoders.locate import Located
@@ -246,6 +246,7 @@ class _Worker:
             prompts=collected.prompts,
             labels=_labels(task, payload),
             trained_on=_trained_on(encoder.spec, task.spec),
+            facts=facts.of(located, info),
         )
         parts = assemble.results(evidence, self._options.statistics, None)
         wall_s = time.perf_counter() - began - load_model_s
@@ -424,6 +425,7 @@ class _Worker:
             prompts=old.signature.prompts,
             labels=labels,
             trained_on=old.trained_on,
+            facts=old.facts,
         )
 
 

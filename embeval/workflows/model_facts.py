@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from embeval.core.protocols import Encoder
 from embeval.core.quantization import bytes_per_vector
 from embeval.core.specs import ModelSpec, Quantization, Role, RuntimeOptions
-from embeval.encoders import loading
+from embeval.encoders import card, loading
+from embeval.encoders.facts import BYTES
 from embeval.workflows.samples import Sample
 
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int8": 1}
-"""Bytes of a parameter."""
 STORED: tuple[Quantization | None, ...] = (None, "int8", "binary")
 
 
@@ -77,7 +75,7 @@ def look(spec: ModelSpec, runtime: RuntimeOptions) -> Facts:
     folder = located.folder
     files = [] if folder is None else [folder] if folder.is_file() else [*folder.rglob("*")]
     size = sum(file.stat().st_size for file in files if file.is_file())
-    return Facts(encoder, size, languages(folder / "README.md") if folder is not None else ())
+    return Facts(encoder, size, card.languages(folder / "README.md") if folder is not None else ())
 
 
 def estimate(encoder: Encoder, n_documents: int, sample: Sample) -> Estimate:
@@ -93,22 +91,3 @@ def estimate(encoder: Encoder, n_documents: int, sample: Sample) -> Estimate:
         hours=n_documents / speed / 3600,
         vector_bytes={kind or "float32": n_documents * bytes_per_vector(encoder.info.dim, kind) for kind in STORED},
     )
-
-
-def languages(card: Path) -> tuple[str, ...]:
-    """The languages in the front matter of a model card; none where there is no card, or where it says none."""
-    try:
-        text = card.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ()
-    import yaml
-
-    if not text.startswith("---"):
-        return ()
-    try:
-        front = yaml.load(text.split("\n---", 1)[0], Loader=yaml.BaseLoader)  # noqa: S506 - texts only: "no" is Norwegian
-    except yaml.YAMLError:
-        return ()
-    declared = front.get("language") if isinstance(front, dict) else None
-    listed = declared if isinstance(declared, list) else [declared]
-    return tuple(each for each in listed if isinstance(each, str) and each)

@@ -15,37 +15,6 @@ from embeval.workflows.samples import Sample
 RUNTIME = RuntimeOptions(device="cpu")
 
 
-@pytest.mark.parametrize(
-    ("card", "languages"),
-    [
-        ("---\nlanguage: en\nlicense: mit\n---\n# Model\n", ("en",)),
-        ("---\nlanguage: [en, de]\n---\n", ("en", "de")),
-        ("---\nlanguage:\n- en\n- de\nlicense: mit\n---\n", ("en", "de")),
-        ("---\nlanguage:\n  - multilingual\n  - 'zh'\n---\n", ("multilingual", "zh")),
-        ('---\ntags:\n- x\nlanguage: "pt" # two\n---\n', ("pt",)),
-        ("---\r\nlanguage:\r\n- no\r\n- en\r\n---\r\n", ("no", "en")),
-        ("---\nlicense: mit\n---\nlanguage: en\n", ()),
-        ("---\nlanguage:\n---\n", ()),
-        ("---\nlanguage: {a: b}\n---\n", ()),
-        ("---\nlanguage: [en\n---\n", ()),
-        ("---\n- language\n---\n", ()),
-        ("# Model\n\nlanguage: en\n", ()),
-        ("", ()),
-    ],
-)
-def test_languages_of_a_card(tmp_path: Path, card: str, languages: tuple[str, ...]) -> None:
-    """From the front matter in each form that the hub takes, "no" being Norwegian; nowhere else."""
-    file = tmp_path / "README.md"
-    file.write_bytes(card.encode())
-    assert model_facts.languages(file) == languages
-
-
-def test_no_card_no_languages(tmp_path: Path) -> None:
-    """Also where it is a folder."""
-    assert model_facts.languages(tmp_path / "README.md") == ()
-    assert model_facts.languages(tmp_path) == ()
-
-
 def test_a_model_of_files(tiny_model: Path) -> None:
     """Bytes on disk as the file system counts them, bytes in memory by the number of parameters."""
     facts = model_facts.look(ModelSpec(name=str(tiny_model)), RUNTIME)
