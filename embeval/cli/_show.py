@@ -9,7 +9,7 @@ from embeval.cli import _state, _tables
 from embeval.core import strict_json
 from embeval.core.result import Imported, MetricValue, Result
 from embeval.leaderboard.board import APPROXIMATE
-from embeval.leaderboard.render import number
+from embeval.leaderboard.render.cells import number
 from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
 from embeval.workflows.report import Item, LabelValue, SliceValue

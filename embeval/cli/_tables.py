@@ -16,7 +16,7 @@ from rich.text import Text
 
 from embeval.core.result import MetricValue
 from embeval.leaderboard.board import RowKey, unique_labels
-from embeval.leaderboard.render import cell_text, number
+from embeval.leaderboard.render.cells import cell_text, number
 
 if TYPE_CHECKING:
     from pathlib import Path

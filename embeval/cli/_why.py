@@ -13,7 +13,7 @@ from embeval.cli import _show, _state, _tables
 from embeval.cli._texts import about, plain
 from embeval.core.words import plural
 from embeval.data.excerpts import excerpt
-from embeval.leaderboard.render import number
+from embeval.leaderboard.render.cells import number
 from embeval.store.results import Stored
 from embeval.workflows import failures
 from embeval.workflows.failures import Hit, Positive

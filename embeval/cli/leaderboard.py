@@ -52,7 +52,7 @@ def show(
     no mean.
     """
     from embeval import api
-    from embeval.leaderboard.render import markdown
+    from embeval.leaderboard.render.cells import markdown
     from embeval.store.results import ResultStore
 
     if metric is not None:
@@ -84,3 +84,21 @@ def show(
         _state.out(remark)
     for failure in board.failures:
         _state.note(f"Failed: {failure}")
+
+
+@app.command()
+def build(
+    board: Annotated[str, typer.Argument(envvar="EMBEVAL_BOARD", help="A board.yaml, or the folder that holds one.")],
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Writes the pages of a board: index.html, README.md, and its numbers as CSV, JSON and Parquet."""
+    from pathlib import Path
+
+    from embeval.leaderboard import definition
+    from embeval.workflows.boards import building, writing
+
+    path = Path(board)
+    found = definition.load(path / definition.FILE_NAME if path.is_dir() else path)
+    for written in writing.write(building.snapshot(found), found):
+        _state.out(str(written))

@@ -340,7 +340,7 @@ def _tell(outcome: Outcome) -> None:
         return
     done = {"done": f"{outcome.seconds:.1f} s", "skipped": "finished before", "rescored": "from stored items"}
     value = result.main_value
-    from embeval.leaderboard.render import cell_text
+    from embeval.leaderboard.render.cells import cell_text
 
     encoded = result.timings.texts_encoded if result.timings is not None and outcome.status == "done" else None
     work = f" · {encoded:,} texts encoded" if encoded is not None else ""

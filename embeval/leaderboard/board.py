@@ -101,6 +101,8 @@ class Row:
     """Mean over all columns; None where a value is missing or undefined."""
     backgrounds: Mapping[ColumnKey, Background] = field(default_factory=dict)
     """What belongs to its values."""
+    results: Mapping[ColumnKey, Result] = field(default_factory=dict, repr=False, compare=False)
+    """The results that its values stand in."""
 
     def background(self, key: ColumnKey) -> Background:
         """What belongs to one of its values."""
@@ -260,6 +262,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     """
     cells: dict[RowKey, dict[ColumnKey, MetricValue]] = {}
     backgrounds: dict[RowKey, dict[ColumnKey, Background]] = {}
+    sources: dict[RowKey, dict[ColumnKey, Result]] = {}
     newest: dict[ColumnKey, str] = {}
     protocols: dict[str, Mapping[str, strict_json.Json]] = {}
     rerankers: dict[str, str] = {}
@@ -270,6 +273,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     def put(result: Result, column: ColumnKey) -> None:
         row = RowKey.of(result)
         cells.setdefault(row, {})[column] = result.scores[column.metric]
+        sources.setdefault(row, {})[column] = result
         backgrounds.setdefault(row, {})[column] = Background(result.imported, result.trained_on)
 
     for result in results:
@@ -306,7 +310,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     columns = tuple(sorted({*shown_of_ours, *only_published}))
     labels = unique_labels(cells)
     rows = [
-        Row(key, labels[key], shown, _mean(shown, columns), backgrounds[key])
+        Row(key, labels[key], shown, _mean(shown, columns), backgrounds[key], sources[key])
         for key, of_row in cells.items()
         if (shown := {column: of_row[column] for column in columns if column in of_row})
     ]

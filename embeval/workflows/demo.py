@@ -13,7 +13,7 @@ from embeval.core.progress import Progress
 from embeval.core.protocols import Task
 from embeval.data.beir import RetrievalData
 from embeval.leaderboard.board import Board, build
-from embeval.leaderboard.render import cell_text
+from embeval.leaderboard.render.cells import cell_text
 from embeval.runner import local
 from embeval.runner.local import Outcome
 from embeval.store.results import ResultStore

@@ -1,0 +1,79 @@
+"""A built board as one self-contained page: a table to sort, filter and choose in, charts, models in detail.
+
+Everything is in the page: no request leaves it. Scripts run by the hash of their text only, so nothing that stands in
+a name, a text or a note can run. The two libraries lie in the page as plain text: the table's is imported as a module
+at once, that of the charts is started when the table stands.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from embeval.core import border, packages, strict_json
+from embeval.core.strict_json import Json
+from embeval.leaderboard.snapshot import Snapshot
+from embeval.pages import page
+
+PAGE = Path(__file__).parent / "page"
+STYLES = ("board.css", "charts.css")
+"""Our style sheets, in their order, after those of every page."""
+SCRIPTS = ("data.js", "state.js", "libraries.js", "main.js")
+"""Our scripts, in their order: together they are one script."""
+
+
+def html(made: Snapshot) -> str:
+    """The page. Raises ``MissingPackageError`` where a package of the charts or of the table is not installed."""
+    charts = library("plotly", "package_data/plotly.min.js")
+    own = _texts(SCRIPTS)
+    texts = {
+        "STYLE": library("itables", "html/dt_bundle.css") + _texts(STYLES),
+        "DATA": inert(packed(made)),
+        "TABLE": library("itables", "html/dt_bundle.js"),
+        "CHARTS": charts,
+        "OWN": own,
+    }
+    shell = page.render(
+        "embeval.leaderboard.render",
+        "board.html",
+        made=made,
+        hashes=f"{_hash(own)} {_hash(charts)}",
+    )
+    # Put in last and as they are: a template would change characters of scripts, and with them their hash.
+    parts = shell.split("@@")
+    return "".join(texts[part] if number % 2 else part for number, part in enumerate(parts))
+
+
+def packed(made: Snapshot) -> Json:
+    """What the page's scripts read."""
+    return border.dump(made)
+
+
+def inert(value: Json) -> str:
+    """JSON for an element of type application/json: nothing in it ends the element."""
+    return (
+        strict_json.canonical(value).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@lru_cache
+def _texts(names: tuple[str, ...]) -> str:
+    return "\n".join((PAGE / name).read_text(encoding="utf-8") for name in names)
+
+
+@lru_cache
+def library(package: str, file: str) -> str:
+    """The text of a file of a package, which isn't imported for it; no end of a script stands in it."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        packages.require(package, extra="", purpose="The page of a board")
+    assert found is not None
+    text = (Path(next(iter(found.submodule_search_locations or ()))) / file).read_text(encoding="utf-8")
+    return text.replace("</script", "<\\/script")
