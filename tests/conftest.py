@@ -10,9 +10,10 @@ import pytest
 from tests.support.models import save_tiny_model
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-# A test must not see what the person running it has set for embeval, except where the data is.
+# A test must not see what the person running it has set for embeval, except where data is and screenshots go.
+_KEPT = ("EMBEVAL_TEST_DATA", "EMBEVAL_REQUIRE_DATA", "EMBEVAL_REQUIRE_BROWSER", "EMBEVAL_SCREENSHOTS")
 for _name in [name for name in os.environ if name.startswith("EMBEVAL_")]:
-    if _name not in ("EMBEVAL_TEST_DATA", "EMBEVAL_REQUIRE_DATA"):
+    if _name not in _KEPT:
         del os.environ[_name]
 
 REPOSITORY = Path(__file__).parents[1]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -29,13 +32,24 @@ class Opened:
     """Addresses that it asked for, but for the file itself and what it holds."""
 
 
+def executable() -> str:
+    """The browser's file; skips where there is none, fails there with EMBEVAL_REQUIRE_BROWSER=1."""
+    if CHROMIUM is None:
+        reason = "no chromium on this machine (Debian: apt-get install chromium)"
+        if os.environ.get("EMBEVAL_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return CHROMIUM
+
+
 @contextmanager
-def started() -> Iterator[Browser]:
-    """A browser without a window."""
+def started(*options: str) -> Iterator[Browser]:
+    """A browser without a window, with those options of the command line."""
+    file = executable()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=file, args=["--no-sandbox", *options])
         try:
             yield browser
         finally:

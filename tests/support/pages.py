@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from html.parser import HTMLParser
@@ -97,6 +97,8 @@ def _changed(value: Any, change: Callable[[str], str], kept: frozenset[str]) -> 
         return change(value)
     if isinstance(value, tuple):
         return tuple(_changed(each, change, kept) for each in value)
+    if isinstance(value, Mapping):
+        return {change(name): _changed(each, change, kept) for name, each in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         parts = {each.name: getattr(value, each.name) for each in fields(value) if each.name not in kept}
         return replace(value, **{name: _changed(part, change, kept) for name, part in parts.items()})

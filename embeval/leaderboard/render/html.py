@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,7 +44,8 @@ def html(made: Snapshot) -> str:
         hashes=f"{_hash(own)} {_hash(charts)}",
     )
     # Put in last and as they are: a template would change characters of scripts, and with them their hash.
-    parts = shell.split("@@")
+    # No text from data can hold a mark, since it can't hold a bare <.
+    parts = re.split("<@([A-Z]+)@>", shell)
     return "".join(texts[part] if number % 2 else part for number, part in enumerate(parts))
 
 
