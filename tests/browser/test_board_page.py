@@ -163,7 +163,9 @@ def test_texts_stay_texts(browser: Browser, tmp_path: Path, before: str, policy:
             assert PLAIN in (seen.page.locator(place).first.text_content() or ""), place
         assert seen.page.evaluate(USE_EVERYTHING) > 0
         assert seen.page.evaluate("window.ran") is None
-        assert [each.evaluate("each => each.outerHTML.slice(0, 200)") for each in seen.page.locator(FOREIGN).all()] == []
+        assert [
+            each.evaluate("each => each.outerHTML.slice(0, 200)") for each in seen.page.locator(FOREIGN).all()
+        ] == []
         # That of the charts is run by a script of ours; no other may come.
         assert seen.page.locator("script").count() - scripts in (0, 1)
         assert (seen.messages, seen.requests) == ([], [])

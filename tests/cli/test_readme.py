@@ -11,7 +11,7 @@ import pytest
 from embeval.store.results import ResultStore
 from embeval.workflows.config import load_config
 from tests.support import readme
-from tests.support.commands import embeval
+from tests.support.commands import embeval, fresh
 
 TEXT = readme.README.read_text(encoding="utf-8")
 YAML = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
@@ -52,7 +52,7 @@ def test_the_unrelated_package_is_never_recommended(repository: Path) -> None:
 @pytest.mark.timing
 def test_the_tour_gives_the_values_that_it_shows(tmp_path: Path) -> None:
     """The table of the tour, row by row, from the command above it."""
-    done = embeval(
+    done = fresh(
         *"run -m demo -m hashing -t demo-docs -t demo-pairs".split(), cwd=tmp_path, env={"EMBEVAL_BM25": "true"}
     )
     assert done.code == 0, done.err

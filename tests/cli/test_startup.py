@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -14,13 +13,14 @@ import pytest
 import typer
 
 from embeval.cli.main import VERBS
-from tests.support.commands import command, embeval, environment
+from tests.support.commands import command, embeval, environment, fresh
 
 HEAVY = {
     *("torch", "transformers", "sentence_transformers", "datasets", "mteb", "pandas", "scipy", "numpy", "pydantic"),
     *("faiss", "pyarrow"),
 }
 HELP_WITHIN_S = 0.6
+STARTS = 5
 
 
 def words_of_every_verb() -> list[str]:
@@ -87,11 +87,11 @@ def test_a_finished_run_loads_no_torch(tmp_path: Path) -> None:
 @pytest.mark.timing
 @pytest.mark.parametrize("words", EVERY_VERB)
 def test_help_is_there_at_once(tmp_path: Path, words: str) -> None:
-    """The median of five starts stays under 0.6 s."""
-    seconds = []
-    for _ in range(5):
+    """The median of five starts stays under 0.6 s, which is sure once three of them did."""
+    seconds: list[float] = []
+    while len(seconds) < STARTS and sum(each < HELP_WITHIN_S for each in seconds) <= STARTS // 2:
         began = time.perf_counter()
-        done = embeval(*words.split(), "--help", cwd=tmp_path)
+        done = fresh(*words.split(), "--help", cwd=tmp_path)
         seconds.append(time.perf_counter() - began)
         assert done.code == 0
-    assert statistics.median(seconds) < HELP_WITHIN_S, seconds
+    assert sum(each < HELP_WITHIN_S for each in seconds) > STARTS // 2, seconds

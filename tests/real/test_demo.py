@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embeval.store.results import ResultStore
-from tests.support.commands import embeval
+from tests.support.commands import fresh
 
 pytestmark = [pytest.mark.timing, pytest.mark.timeout(300)]
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.timing, pytest.mark.timeout(300)]
 def test_demo_takes_less_than_90_seconds_and_tells_the_story(tmp_path: Path) -> None:
     """Under 90 s on 2 cores; the real model beats the baseline; figures are those that the datasheet states."""
     began = time.monotonic()
-    done = embeval("demo", "--results", "kept", cwd=tmp_path)
+    done = fresh("demo", "--results", "kept", cwd=tmp_path)
     assert time.monotonic() - began < 90
     assert done.code == 0, done.err
     value = {

@@ -13,7 +13,7 @@ from embeval.core.specs import ModelSpec, Role
 from embeval.data.pairs import load_pairs
 from embeval.encoders import loading
 from embeval.store.results import ResultStore, Stored
-from tests.support.commands import Done, embeval
+from tests.support.commands import Done, fresh
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
@@ -25,7 +25,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory, real_data: Path) -> Path:
     """``embeval export`` of the demo model, compared on the sentences of BIOSSES."""
     folder = tmp_path_factory.mktemp("exported")
     sample = real_data / "sts" / "BIOSSES" / "test.jsonl.gz"
-    done = embeval(
+    done = fresh(
         "export",
         "demo",
         "-o",
@@ -46,7 +46,7 @@ def onnx(exported: Path, real_data: Path) -> Mapping[str, Stored]:
     """Task -> result of the exported float32 graph."""
     words = [word for name in STS for word in ("-t", name)]
     model = "onnx:minilm"
-    done = embeval("run", "-m", model, *words, "--data", str(real_data), cwd=exported.parent, timeout=900)
+    done = fresh("run", "-m", model, *words, "--data", str(real_data), cwd=exported.parent, timeout=900)
     assert done.code == 0, done.err
     found = ResultStore(exported.parent / "results").find(model="minilm", subset="all", status="ok")
     return {each.result.task.name: each for each in found}
@@ -82,7 +82,7 @@ def test_reduced_precision_keeps_the_score(
 ) -> None:
     """STS-B within 0.0005 of float32 in bfloat16, within 0.01 in int8."""
     words = model.format(exported=exported)
-    done = embeval("run", "-m", words, "-t", "STSBenchmark", "--data", str(real_data), cwd=tmp_path, timeout=300)
+    done = fresh("run", "-m", words, "-t", "STSBenchmark", "--data", str(real_data), cwd=tmp_path, timeout=300)
     assert done.code == 0, done.err
     (found,) = ResultStore(tmp_path / "results").find(subset="all", status="ok")
     value = found.result.scores["cosine_spearman"].value
@@ -97,7 +97,7 @@ def test_a_warm_run_encodes_nothing(run: Done, results: Mapping[str, Stored], re
     folder = real_data / "retrieval" / "SciFact"
     tasks = ["SciFact", f"{folder},name=other,cutoffs=[2, 7]", f"{folder},name=averaged,ties=average"]
     words = [word for task in tasks for word in ("-t", task)]
-    done = embeval("run", "-m", "demo", *words, "--data", str(real_data), cwd=tmp_path, timeout=120)
+    done = fresh("run", "-m", "demo", *words, "--data", str(real_data), cwd=tmp_path, timeout=120)
     assert done.code == 0, done.err
     for each in ResultStore(tmp_path / "results").find(status="ok"):
         assert each.result.timings is not None
@@ -111,7 +111,7 @@ def test_quantised_vectors_with_rescoring_lose_little(
     """SciFact from cached vectors: int8 within 0.005 of float32; binary loses, and rescoring wins some back."""
     models = ["demo,quantize=int8", "demo,quantize=binary", "demo,quantize=binary,rescore=4"]
     words = [word for model in models for word in ("-m", model)]
-    done = embeval("run", *words, "-t", "SciFact", "--data", str(real_data), cwd=tmp_path, timeout=300)
+    done = fresh("run", *words, "-t", "SciFact", "--data", str(real_data), cwd=tmp_path, timeout=300)
     assert done.code == 0, done.err
     value = {}
     for each in ResultStore(tmp_path / "results").find(status="ok", subset="all"):

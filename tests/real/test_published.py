@@ -19,7 +19,7 @@ from embeval.core import strict_json
 from embeval.core.result import without_timings
 from embeval.data.beir import load_beir
 from embeval.store.results import ResultStore, Stored
-from tests.support.commands import Done, embeval
+from tests.support.commands import Done, fresh
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3000)]
 
@@ -153,7 +153,7 @@ def test_the_table_of_the_project_is_what_comes_out(
     run: Done, results: Mapping[str, Stored], folder: Path, repository: Path
 ) -> None:
     """leaderboards/public.md: values within 2e-4, ends of intervals within 2e-3, as processors differ."""
-    done = embeval("leaderboard", "show", "--format", "markdown", cwd=folder)
+    done = fresh("leaderboard", "show", "--format", "markdown", cwd=folder)
     made = _columns(done.out)
     shown = _columns((repository / "leaderboards" / "public.md").read_text(encoding="utf-8"))
     for heading in sorted(made.keys() - {"Model", "Mean"}):
@@ -185,7 +185,7 @@ def test_options_on_the_command_line_and_a_second_run_give_equal_files(
     results: Mapping[str, Stored], real_data: Path, folder: Path, tmp_path: Path
 ) -> None:
     """``-m``, ``-t`` and ``--data`` instead of the file: JSON equal but for timings, items and rankings to the byte."""
-    done = embeval(
+    done = fresh(
         "run", "-m", "demo", "-t", "STSBenchmark", "-t", "ADI", "--data", str(real_data), cwd=tmp_path, timeout=600
     )
     assert done.code == 0, done.err
@@ -203,7 +203,7 @@ def test_options_on_the_command_line_and_a_second_run_give_equal_files(
 
 def test_finished_tasks_are_not_run_again(results: Mapping[str, Stored], folder: Path) -> None:
     """The same command once more: everything is found finished, in seconds, and without loading torch."""
-    done = embeval("run", "--json", cwd=folder, timeout=120)
+    done = fresh("run", "--json", cwd=folder, timeout=120)
     assert done.code == 0, done.err
     assert {step["status"] for step in done.json["steps"]} == {"skipped"}
     assert sum(step["seconds"] for step in done.json["steps"]) < 20

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embeval.store.results import ResultStore, Stored
-from tests.support.commands import embeval
+from tests.support.commands import fresh
 
 pytestmark = pytest.mark.real
 
@@ -21,7 +21,7 @@ def scores(results: Mapping[str, Stored], folder: Path, real_data: Path) -> dict
     """(system, set) -> nDCG@10, the model's vectors found again."""
     tasks = [word for name in SETS for word in ("-t", name)]
     words = ("run", "-m", "bm25", "-m", "hybrid:demo+bm25,method=weighted", *tasks, "--resamples", "0")
-    done = embeval(
+    done = fresh(
         *words,
         cwd=folder,
         env={"EMBEVAL_RESULTS": str(folder / "systems"), "EMBEVAL_DATA": str(real_data)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 from embeval.cli import _state, main
+from tests.support import forking
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,21 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "embeval", *words]
 
 
+@functools.cache
+def _server() -> forking.Server:
+    return forking.Server(environment())
+
+
 def embeval(*words: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 300) -> Done:
-    """Runs ``embeval`` and waits for it."""
+    """Runs ``embeval`` in a process of its own and waits for it; where nothing speaks against it, a forked one."""
+    wanted = environment(env)
+    if not _server().fits(wanted):
+        return fresh(*words, cwd=cwd, env=env, timeout=timeout)
+    return Done(*_server()(words, cwd, wanted, timeout))
+
+
+def fresh(*words: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 300) -> Done:
+    """Runs ``embeval`` in an interpreter that starts for it, and waits."""
     done = subprocess.run(
         command(*words), cwd=cwd, env=environment(env), capture_output=True, text=True, timeout=timeout, check=False
     )

@@ -16,8 +16,8 @@ CHOICES = frozenset({"rank_by", "dtype", "pooling", "similarity", "prompting", "
 """Fields of a board that hold one word of a few: a file with another is refused."""
 HOSTILE = (
     "</script></style></title></template><script>window.ran=1</script><img src=https://asked.example/a.png "
-    "onerror=\"window.ran=2\"><svg onload='window.ran=3'></svg><a href=\"javascript:window.ran=4\">link</a><b>bold</b>"
-    "<style>body{display:none}</style>\" autofocus onfocus=\"window.ran=5\" x='`${window.ran=6}` {{7*7}} {% x %} "
+    'onerror="window.ran=2"><svg onload=\'window.ran=3\'></svg><a href="javascript:window.ran=4">link</a><b>bold</b>'
+    '<style>body{display:none}</style>" autofocus onfocus="window.ran=5" x=\'`${window.ran=6}` {{7*7}} {% x %} '
     "@@DATA@@ @@ %{y} $& $1 &lt;i&gt; &amp; ]]> <!-- \u2028 \u2029 \u202e\u05d0\u2066 =1+1 | [x](https://asked.example/b)"
 )
 """What HTML, scripts, templates, charts and spreadsheets would read as their own."""
