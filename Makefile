@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 # Everything a model needs is installed or given as a folder; no test and no demo may reach for a hub.
 export HF_HUB_OFFLINE = 1
 
-.PHONY: demo test lint unit real timing bench clean
+.PHONY: demo test lint boards unit real timing bench clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/embeval demo
 
-test: lint unit timing real
+test: lint boards unit timing real
 
 lint: $(VENV)/dev.installed
 	$(BIN)/ruff format --check .
@@ -22,9 +22,15 @@ lint: $(VENV)/dev.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Two workers: most of these tests wait for one core at a time.
+# Pages that are committed must be those that their definitions and data give.
+boards: $(VENV)/dev.installed
+ifneq ($(wildcard leaderboards/*/board.yaml),)
+	$(BIN)/embeval leaderboard build --check
+endif
+
+# Two workers: most of these tests wait for one core at a time. Each keeps whole files, whose fixtures are made once.
 unit: $(VENV)/dev.installed
-	$(BIN)/pytest -n 2 -m "not real and not timing"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not real and not timing"
 
 # One at a time: the model uses all cores.
 real: $(VENV)/dev.installed

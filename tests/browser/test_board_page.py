@@ -47,7 +47,8 @@ async () => {
     }
     used.push(field);
   }
-  for (const what of ["summary", "[type=checkbox], [type=radio]", "button, [role=button], [role=tab]", "th", "tbody td"]) {
+  const buttons = "button, [role=button], [role=tab]";
+  for (const what of ["summary", "[type=checkbox], [type=radio]", buttons, "th", "tbody td"]) {
     for (const each of document.querySelectorAll(what)) {
       if (!each.isConnected || each.closest("[disabled]")) continue;
       each.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
@@ -172,7 +173,7 @@ def test_texts_stay_texts(browser: Browser, tmp_path: Path, before: str, policy:
 
 
 def test_the_test_above_would_see_it(browser: Browser, tmp_path: Path) -> None:
-    """A page that took the texts for markup would run them and ask for a picture; the policy would say what it stopped."""
+    """A page that took texts for markup would run them and ask for a picture; the policy would say what it stopped."""
 
     def careless(page: str) -> str:
         return page.replace("</main>", f"{HOSTILE.split('</template>')[1]}</main>", 1)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -543,58 +543,6 @@ def test_names_are_shown_as_they_are(pairs: Path) -> None:
     assert name in done.err
     shown = embeval("leaderboard", "show", "--json", cwd=pairs)
     assert [column["task"] for column in shown.json["columns"]] == [name]
-
-
-# --- demo ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def stored_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of both demo models: those of the baseline under both names, so that nothing has to be encoded."""
-    folder = tmp_path_factory.mktemp("demo")
-    done = embeval("run", "-q", "-m", "hashing", "-t", "demo-docs", "-t", "demo-pairs", cwd=folder)
-    assert done.code == 0
-    store = ResultStore(folder / "results")
-    spec = loading.resolve(ModelSpec(name="demo")).spec
-    for each in list(store.find()):
-        store.put(
-            replace(each.result, model=spec, signature=replace(each.result.signature, model_digest=spec.digest)),
-            store.records(each),
-            store.run(each) if each.result.run is not None else None,
-        )
-    return folder
-
-
-def test_demo_shows_the_whole_thing(stored_demo: Path) -> None:
-    """Leaderboard, weak spots by kind of query, the hardest queries, and how to go on; the same numbers as JSON."""
-    plain = embeval("demo", "--results", "results", cwd=stored_demo)
-    assert plain.code == 0
-    for part in ("all-MiniLM-L6-v2", "hashing", "0.3920", "Kind of query", "The 3 hardest queries", "embeval init"):
-        assert part in plain.out
-    assert plain.err.splitlines()[0].startswith("Evaluating demo, hashing and bm25 on demo-docs and demo-pairs")
-
-    value = embeval("demo", "--results", "results", "--json", cwd=stored_demo).json
-    assert [row["model"] for row in value["leaderboard"]["rows"]] == ["all-MiniLM-L6-v2", "hashing", "bm25"]
-    assert [round(cell["value"], 4) for cell in value["leaderboard"]["rows"][0]["values"]] == [0.3920, 0.3249]
-    kinds = value["by_kind"]
-    assert sum(kind["queries"] for kind in kinds) == 103
-    for model, expected in (("all-MiniLM-L6-v2", 0.3920), ("hashing", 0.3920), ("bm25", 0.6003)):
-        total = sum(kind["queries"] * kind["ndcg_at_10"][model] for kind in kinds)
-        assert round(total / 103, 4) == expected
-
-    quiet = embeval("demo", "--results", "results", "--quiet", cwd=stored_demo)
-    assert (quiet.code, quiet.out, quiet.err) == (0, plain.out, "")
-
-    release = value["release"]
-    assert release["question"].startswith("May minilm-int8 (int8) replace all-MiniLM-L6-v2?")
-    assert (release["gate"]["outcome"], release["gate"]["exit_code"]) == ("pass", 0)  # the baseline's are far lower
-    assert [rule["kind"] for rule in release["gate"]["verdicts"][0]["rules"]] == [
-        "no_regression",
-        "min",
-        "no_regression",
-    ]
-    for path in release["files"]:
-        assert (stored_demo / path).is_file()
 
 
 # --- what is stored -----------------------------------------------------------------------------------------------

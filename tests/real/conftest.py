@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embeval.store.results import ResultStore, Stored
-from tests.support.commands import Done, fresh
+from tests.support.commands import Done, embeval
 
 MODEL = "all-MiniLM-L6-v2"
 TASKS = (
@@ -32,7 +32,7 @@ def folder(real_data: Path, repository: Path, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="session")
 def run(folder: Path) -> Done:
     """``embeval run`` on that file."""
-    return fresh("run", cwd=folder, timeout=2700)
+    return embeval("run", cwd=folder, timeout=2700, model=True)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 from embeval.core.specs import ModelSpec
 from embeval.encoders.locate import locate
 from embeval.store.results import ResultStore, Stored
-from tests.support.commands import Done, fresh
+from tests.support.commands import Done, embeval
 from tests.support.library import library_model, library_scores, library_task
 from tests.support.mirror import SEVERAL, lay_out
 
@@ -52,7 +52,8 @@ def command(mirror: Path) -> list[str]:
         for subsets in [f",subsets=[{', '.join(SEVERAL[task])}]" if task in SEVERAL else ""]
         for word in ("-t", f"mteb:{task},splits=[test]{subsets}")
     ]
-    return ["run", "-m", "demo", *tasks, "--mirror", str(mirror), "--json"]
+    # Intervals are held to be there, not to their digits.
+    return ["run", "-m", "demo", *tasks, "--mirror", str(mirror), "--resamples", "1000", "--json"]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,9 @@ def run(mirror: Path, command: list[str]) -> Done:
     """The command, its hub a socket of these tests that must stay unused."""
     with socket.create_server(("127.0.0.1", 0)) as hub:
         endpoint = f"http://127.0.0.1:{hub.getsockname()[1]}"
-        done = fresh(*command, cwd=mirror.parent, env={"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0"}, timeout=1000)
+        done = embeval(
+            *command, cwd=mirror.parent, env={"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0"}, timeout=1000, model=True
+        )
         hub.setblocking(False)
         with pytest.raises(BlockingIOError):
             hub.accept()
@@ -127,6 +130,6 @@ def test_every_result_has_its_items(results: Mapping[tuple[str, str], Stored], m
 
 def test_once_more_nothing_is_run(run: Done, mirror: Path, command: list[str]) -> None:
     """The same command finds everything finished."""
-    done = fresh(*command, cwd=mirror.parent, timeout=300)
+    done = embeval(*command, cwd=mirror.parent, timeout=300, model=True)
     assert done.code == 0, done.err
     assert {step["status"] for step in done.json["steps"]} == {"skipped"}

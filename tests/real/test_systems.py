@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embeval.store.results import ResultStore, Stored
-from tests.support.commands import fresh
+from tests.support.commands import embeval
 
 pytestmark = pytest.mark.real
 
@@ -21,11 +21,12 @@ def scores(results: Mapping[str, Stored], folder: Path, real_data: Path) -> dict
     """(system, set) -> nDCG@10, the model's vectors found again."""
     tasks = [word for name in SETS for word in ("-t", name)]
     words = ("run", "-m", "bm25", "-m", "hybrid:demo+bm25,method=weighted", *tasks, "--resamples", "0")
-    done = fresh(
+    done = embeval(
         *words,
         cwd=folder,
         env={"EMBEVAL_RESULTS": str(folder / "systems"), "EMBEVAL_DATA": str(real_data)},
         timeout=600,
+        model=True,
     )
     assert done.code == 0, done.err
     found = {

@@ -47,16 +47,22 @@ def command(*words: str) -> list[str]:
 
 
 @functools.cache
-def _server() -> forking.Server:
-    return forking.Server(environment())
+def _server(modules: tuple[str, ...]) -> forking.Server:
+    return forking.Server(environment(), modules)
 
 
-def embeval(*words: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 300) -> Done:
-    """Runs ``embeval`` in a process of its own and waits for it; where nothing speaks against it, a forked one."""
+def embeval(
+    *words: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 300, model: bool = False
+) -> Done:
+    """Runs ``embeval`` in a process of its own and waits for it; where nothing speaks against it, a forked one.
+
+    ``model``: it is one of several commands that run a model in torch, which is imported for all of them then.
+    """
     wanted = environment(env)
-    if not _server().fits(wanted):
+    server = _server((*forking.IMPORTED, *forking.MODELS) if model else forking.IMPORTED)
+    if not server.fits(wanted):
         return fresh(*words, cwd=cwd, env=env, timeout=timeout)
-    return Done(*_server()(words, cwd, wanted, timeout))
+    return Done(*server(words, cwd, wanted, timeout))
 
 
 def fresh(*words: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 300) -> Done:

@@ -41,6 +41,8 @@ IMPORTED = (
     *("embeval.retrieval.indexes.exact", "embeval.workflows.config", "pyarrow.pandas_compat", "pydantic.json_schema"),
 )
 """Modules that no variable of the environment changes, and that start no thread."""
+MODELS = ("torch", "sentence_transformers")
+"""What running a model in torch imports besides."""
 OWN = ("EMBEVAL_", "_EMBEVAL_", "COMP_", "COLUMNS", "TERM", "XDG_CACHE_HOME", "PYTEST_")
 """Variables that are read when a command runs, not when a module is imported."""
 
@@ -48,12 +50,12 @@ OWN = ("EMBEVAL_", "_EMBEVAL_", "COMP_", "COLUMNS", "TERM", "XDG_CACHE_HOME", "P
 class Server:
     """A process that forks. It ends with this one."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], modules: tuple[str, ...] = IMPORTED) -> None:
         self.environment = _fixed(environment)
         self.folder = Path(tempfile.mkdtemp(prefix="embeval-tests-"))
         asked, ask = os.pipe()
         told, tell = os.pipe()
-        code = f"from tests.support import forking; forking.serve({asked}, {tell})"
+        code = f"from tests.support import forking; forking.serve({asked}, {tell}, {modules!r})"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],
             cwd=Path(__file__).parents[2],
@@ -98,9 +100,9 @@ def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith(OWN)}
 
 
-def serve(asked: int, tell: int) -> None:
+def serve(asked: int, tell: int, modules: tuple[str, ...]) -> None:
     """Answers requests until there are no more; in a child, runs the command and never returns."""
-    for name in IMPORTED:
+    for name in modules:
         import_module(name)
     _warm()
     gc.freeze()
