@@ -28,7 +28,8 @@ ifneq ($(wildcard leaderboards/*/board.yaml),)
 	$(BIN)/embeval leaderboard build --check
 endif
 
-# Two workers: most of these tests wait for one core at a time. Each keeps whole files, whose fixtures are made once.
+# Two workers: most of these tests wait for one core at a time. Each begins with half of the files, in their order, so
+# that fixtures of a file are mostly made once.
 unit: $(VENV)/dev.installed
 	$(BIN)/pytest -n 2 --dist worksteal -m "not real and not timing"
 

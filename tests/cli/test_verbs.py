@@ -25,8 +25,6 @@ import yaml
 from typer.core import TyperOption
 
 from embeval.cli.main import VERBS
-from embeval.core.specs import ModelSpec
-from embeval.encoders import loading
 from embeval.store.results import ResultStore
 from embeval.tasks import TASK_TYPES, catalog
 from embeval.tasks.retrieval import RetrievalOptions

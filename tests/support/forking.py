@@ -86,7 +86,7 @@ class Server:
     ) -> tuple[int, str, str]:
         """(exit code, standard output, standard error) of a command."""
         files = [self.folder / name for name in ("out", "err")]
-        request = [words, str(cwd), dict(environment), [str(file) for file in files], int(timeout)]
+        request = [words, str(cwd), dict(environment), [str(file) for file in files], timeout]
         self.ask.write(json.dumps(request) + "\n")
         self.ask.flush()
         code = int(self.told.readline())
@@ -104,7 +104,7 @@ def serve(asked: int, tell: int, modules: tuple[str, ...]) -> None:
     """Answers requests until there are no more; in a child, runs the command and never returns."""
     for name in modules:
         import_module(name)
-    _warm()
+    warm()
     gc.freeze()
     requests, answers = os.fdopen(asked), os.fdopen(tell, "w")
     for line in iter(requests.readline, ""):
@@ -117,7 +117,7 @@ def serve(asked: int, tell: int, modules: tuple[str, ...]) -> None:
         _answer(answers, os.waitstatus_to_exitcode(status))
 
 
-def _warm() -> None:
+def warm() -> None:
     """Reads what nearly every command reads: the forms of records, and the model that tells languages."""
     from embeval.core import border
     from embeval.core.result import Result
@@ -135,7 +135,7 @@ def _answer(answers: TextIO, code: int) -> None:
     answers.flush()
 
 
-def _become(words: list[str], cwd: str, environment: dict[str, str], files: list[str], timeout: int) -> None:
+def _become(words: list[str], cwd: str, environment: dict[str, str], files: list[str], timeout: float) -> None:
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
@@ -143,7 +143,7 @@ def _become(words: list[str], cwd: str, environment: dict[str, str], files: list
         opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(opened, number)
         os.close(opened)
-    signal.alarm(timeout)
+    signal.setitimer(signal.ITIMER_REAL, timeout)
     random.seed()
     sys.argv = ["embeval", *words]
     runpy.run_module("embeval", run_name="__main__", alter_sys=True)

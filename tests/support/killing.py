@@ -21,6 +21,7 @@ from embeval.encoders.cache import VectorCache, upkeep
 from embeval.encoders.locate import cache_folder
 from embeval.runner import local
 from embeval.store.results import ResultStore
+from tests.support import forking
 from tests.support.commands import environment
 from tests.support.mirror import bound
 
@@ -98,6 +99,7 @@ def _main() -> None:
     from embeval.mteb_bridge import door
 
     door.library()
+    forking.warm()
     for line in sys.stdin:
         wanted = Wanted(**json.loads(line))
         reader, writer = os.pipe()
