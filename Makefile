@@ -33,12 +33,13 @@ endif
 unit: $(VENV)/dev.installed
 	$(BIN)/pytest -n 2 --dist worksteal -m "not real and not timing"
 
-# One at a time: the model uses all cores.
+# One at a time: the model uses all cores. Only the folders that have such tests are read; tests/cli/test_makefile.py
+# knows when there are more.
 real: $(VENV)/dev.installed
-	$(BIN)/pytest -m "real and not timing"
+	$(BIN)/pytest -m "real and not timing" tests/real
 
 timing: $(VENV)/dev.installed
-	$(BIN)/pytest -m timing
+	$(BIN)/pytest -m timing tests/browser tests/cli tests/real tests/unit/metrics
 
 bench: $(VENV)/bench.installed
 	for script in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done

@@ -22,8 +22,6 @@ from embeval.rerankers.rerank import rerank
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 TRAINED_ON, TESTED_ON = 60, 40
-LONGEST = 250
-"""Characters of a sentence to train on: a step pads all of its sentences to the longest."""
 CPU = RuntimeOptions(device="cpu")
 
 
@@ -31,9 +29,7 @@ CPU = RuntimeOptions(device="cpu")
 def halves(real_data: Path) -> tuple[list[Query], list[Query]]:
     """Queries to train on and others to test on."""
     learned, held_out = train_reranker.halves(train_reranker.selqa(real_data))
-    short = [query for query in learned if max(map(len, query.positive + query.negative)) <= LONGEST]
-    assert len(short) >= TRAINED_ON
-    return short[:TRAINED_ON], held_out[:TESTED_ON]
+    return learned[:TRAINED_ON], held_out[:TESTED_ON]
 
 
 @pytest.fixture(scope="module")
