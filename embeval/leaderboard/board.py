@@ -328,8 +328,9 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     labels = unique_labels(cells)
     refused = _refused(columns, list(sources.values()))
     counted = tuple(column for column in columns if column not in refused)
+    averaged = not _variants(counted) and not _both_ways(counted)
     rows = [
-        Row(key, labels[key], shown, _mean(shown, counted), backgrounds[key], sources[key])
+        Row(key, labels[key], shown, _mean(shown, counted) if averaged else None, backgrounds[key], sources[key])
         for key, of_row in cells.items()
         if (shown := {column: of_row[column] for column in columns if column in of_row})
     ]
@@ -394,8 +395,6 @@ def _sentence(result: Result) -> str:
 
 
 def _mean(cells: Mapping[ColumnKey, MetricValue], columns: tuple[ColumnKey, ...]) -> float | None:
-    if _variants(columns) or _both_ways(columns):
-        return None
     values = [cells[key].value for key in columns if key in cells]
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if columns and len(known) == len(columns) else None
