@@ -107,9 +107,8 @@ def tested(
         return Tested([], [], untested, _shortened(remarks))
     pairs = [Pairs(variances=(), different=(), freedom=1.0)] * len(columns)
     for place, column in zip(counted, read, strict=True):
-        spread = many.spread([column.records.pop(row) for row in rows], column.metric, _weighting(column.key))
-        pairs[place] = ranking.pairs_of(spread)
-        remarks += _unknown(column.heading, pairs[place])
+        pairs[place] = _pairs([column.records.pop(row) for row in rows], column)
+        remarks += _unknown(column, pairs[place])
     return Tested(rows, pairs, untested, _shortened(remarks))
 
 
@@ -153,8 +152,18 @@ def _shared(records: ItemRecords, first: ItemRecords, name: str) -> npt.NDArray[
     return other if np.array_equal(own, other, equal_nan=True) else own
 
 
-def _weighting(key: ColumnKey) -> many.Weighting | None:
-    return cast(many.Weighting, key.subset) if key.subset in evidence.MEANS else None
+def _pairs(systems: Sequence[ItemRecords], column: _Column) -> Pairs:
+    n = len(systems) * (len(systems) - 1) // 2
+    if _timed(column.metric):
+        return Pairs(variances=(None,) * n, different=(0,) * n, freedom=1.0)
+    subset = column.key.subset
+    weighting = cast(many.Weighting, subset) if subset in evidence.MEANS else None
+    return ranking.pairs_of(many.spread(systems, column.metric, weighting))
+
+
+def _timed(metric: Metric) -> bool:
+    """Whether it is of some items that were timed: that says how one run went, and items say nothing of the next."""
+    return getattr(metric, "of_some_items", False)
 
 
 def _told(error: EmbevalError, gathered: Gathered) -> str:
@@ -165,12 +174,16 @@ def _told(error: EmbevalError, gathered: Gathered) -> str:
     return message
 
 
-def _unknown(heading: str, pairs: Pairs) -> list[str]:
+def _unknown(column: _Column, pairs: Pairs) -> list[str]:
     """That differences on a column can't be told, where that is so."""
     n = sum(each is None for each in pairs.variances)
     which = "All pairs" if n == len(pairs.variances) else plural(n, "pair")
     why = "too few items, or items that only one side has a value of"
-    return [f"{which} of models can't be told apart, since nothing can be tested on {heading}: {why}."] if n else []
+    if _timed(column.metric):
+        why = "times differ from run to run"
+    return (
+        [f"{which} of models can't be told apart, since nothing can be tested on {column.heading}: {why}."] if n else []
+    )
 
 
 def _shortened(remarks: list[str]) -> list[str]:

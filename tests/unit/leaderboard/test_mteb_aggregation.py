@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
-import polars
+import polars as pl
 import pytest
 from mteb.benchmarks._create_table import _create_summary_table
 from mteb.models.model_implementations import MODEL_REGISTRY
@@ -49,7 +49,7 @@ def test_the_same_results_give_the_same_table(seed: int, gaps: float) -> None:
     values[rng.random(values.shape) < gaps] = np.nan
     values[0] = rng.random(len(TASKS))  # nobody leaves out all tasks, and one has no ties
     table = _create_summary_table(
-        polars.DataFrame(
+        pl.DataFrame(
             [
                 {"model_name": model, "task_name": task, "split": "test", "subset": "default", "score": float(value)}
                 for model, row in zip(MODELS, values, strict=True)
