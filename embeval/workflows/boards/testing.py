@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
@@ -17,7 +18,7 @@ from embeval.core.words import plural
 from embeval.errors import EmbevalError, EvidenceError
 from embeval.leaderboard import ranking
 from embeval.leaderboard.board import Board, ColumnKey
-from embeval.leaderboard.snapshot import Column, Pairs
+from embeval.leaderboard.snapshot import Column, Pairs, Standing
 from embeval.stats import many
 from embeval.workflows.boards.gathering import Gathered
 
@@ -72,44 +73,68 @@ def tested(
 ) -> Tested:
     """The best models that have items on every ranked column, and their pairs."""
     counted = ranking.ranked(columns)
-    untested: dict[int, str] = {}
-    remarks: list[str] = []
     if not counted:
         return Tested([], [], dict.fromkeys(range(len(board.rows)), ranking.NOTHING_RANKED), [])
-    for row in range(len(board.rows)):
-        if (reason := _lacking(board, row, columns, values[row], counted)) is not None:
-            untested[row] = reason
     standings = ranking.standings_of(values, columns, rules)
-    ranked = [row for row, standing in enumerate(standings) if standing.rank is not None and row not in untested]
-    ranked.sort(key=lambda row: (standings[row].rank, row))
-    if len(ranked) < 2:
-        return Tested([], [], untested, [])
+    untested = {
+        row: reason
+        for row in range(len(board.rows))
+        if (reason := _lacking(board, row, columns, values[row], counted)) is not None
+    }
+    chosen = [columns[place] for place in counted]
+    remarks = list(_on_ranks(chosen, rules, standings))
+    order = [row for row, standing in enumerate(standings) if standing.rank is not None and row not in untested]
+    order.sort(key=lambda row: (standings[row].rank, row))
+    if len(order) < 2 or ranking.both_ways(chosen):
+        return Tested([], [], untested, remarks)
     read = [
         _Column(board.columns[place], columns[place].heading, metrics.get(columns[place].metric)) for place in counted
     ]
-    rows: list[int] = []
-    for row in ranked:
-        if len(rows) == MOST_TESTED:
-            untested[row] = NOT_AMONG_BEST
-            continue
-        try:
-            found = [_records(board, row, column, gathered) for column in read]
-        except _UnfitError as error:
-            untested[row] = str(error)
-        except EmbevalError as error:
-            untested[row] = UNSOUND if isinstance(error, EvidenceError) else UNREADABLE
-            remarks.append(f"{board.rows[row].label} is not tested: {_told(error, gathered)}")
-        else:
-            rows.append(row)
-            for column, records in zip(read, found, strict=True):
-                column.records[row] = records
+    rows, broken = _read(board, order, read, gathered, untested)
+    remarks += _shortened(broken)
     if len(rows) < 2:
-        return Tested([], [], untested, _shortened(remarks))
+        return Tested([], [], untested, remarks)
     pairs = [Pairs(variances=(), different=(), freedom=1.0)] * len(columns)
     for place, column in zip(counted, read, strict=True):
         pairs[place] = _pairs([column.records.pop(row) for row in rows], column)
         remarks += _unknown(column, pairs[place])
-    return Tested(rows, pairs, untested, _shortened(remarks))
+    return Tested(rows, pairs, untested, remarks)
+
+
+def _read(
+    board: Board, order: Sequence[int], columns: Sequence[_Column], gathered: Gathered, untested: dict[int, str]
+) -> tuple[list[int], list[str]]:
+    """(the first rows whose items can be read, what a reader should know of others); ``untested`` says why of these."""
+    rows: list[int] = []
+    broken: list[str] = []
+    for row in order:
+        if len(rows) == MOST_TESTED:
+            untested[row] = NOT_AMONG_BEST
+            continue
+        try:
+            found = [_records(board, row, column, gathered) for column in columns]
+        except _UnfitError as error:
+            untested[row] = str(error)
+        except EmbevalError as error:
+            untested[row] = UNSOUND if isinstance(error, EvidenceError) else UNREADABLE
+            broken.append(f"{board.rows[row].label} is not tested: {_told(error, gathered)}")
+        else:
+            rows.append(row)
+            for column, records in zip(columns, found, strict=True):
+                column.records[row] = records
+    return rows, broken
+
+
+def _on_ranks(columns: Sequence[Column], rules: ranking.Rules, standings: Sequence[Standing]) -> Iterator[str]:
+    """What a reader should know of the ranks, as sentences."""
+    if ranking.both_ways(columns):
+        yield "No means, and nothing tested: higher is better in some columns and lower in others."
+    for task, n in Counter(column.task for column in columns).items():
+        if n > 1:
+            yield f"{task} counts in {n} columns. Tests take them for the same items."
+    if any(standing.rank is not None and standing.gaps for standing in standings):
+        by = "a gap has no points" if rules.rank_by == "borda" else "by what they show on tasks that others have too"
+        yield f"Models with gaps are ranked as well: {by}."
 
 
 def _lacking(
@@ -120,7 +145,10 @@ def _lacking(
     if any(result.imported is not None for result in results.values()):
         return IMPORTED
     if gaps := [place for place in counted if np.isnan(values[place])]:
-        return ranking.gap_on([columns[place].heading for place in gaps])
+        undefined = results.get(board.columns[gaps[0]])
+        if undefined is None or len(gaps) > 1:
+            return ranking.gap_on([columns[place].heading for place in gaps])
+        return f"no value on {columns[gaps[0]].heading}: {undefined.scores[columns[gaps[0]].metric].reason}"
     without = [columns[place].heading for place in counted if results[board.columns[place]].items is None]
     return f"no items on {without[0]}" if without else None
 

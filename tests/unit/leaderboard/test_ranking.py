@@ -156,6 +156,15 @@ def test_intervals_and_letters() -> None:
     assert {each.untested for each in found} == {None}
 
 
+def test_two_columns_of_one_task_may_hold_the_same_items() -> None:
+    """0.024 apart with errors of 0.0141 in both: t is 2.4 for two tasks, and 1.7 for the same items twice."""
+    values = np.array([[0.524, 0.524], [0.5, 0.5]])
+    tested = ([0, 1], [pairs(2, 0.0141)] * 2)
+    assert [each.letters for each in standings_of(values, TWO, rules(), *tested)] == ["a", "b"]
+    same = [column("a"), column("a", metric="cosine_pearson")]
+    assert [each.letters for each in standings_of(values, same, rules(), *tested)] == ["a", "a"]
+
+
 def test_models_that_are_not_tested_may_stand_anywhere() -> None:
     """A third model without items widens the other two's intervals; it has none and says why."""
     values = np.array([[0.5, 0.5], [0.7, 0.7], [0.6, 0.6], [0.9, GAP]])

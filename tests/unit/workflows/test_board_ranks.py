@@ -14,7 +14,7 @@ from embeval.core import strict_json
 from embeval.core.protocols import Metric
 from embeval.core.result import Imported, MetricValue
 from embeval.core.specs import StatisticsOptions
-from embeval.leaderboard import definition
+from embeval.leaderboard import definition, ranking
 from embeval.leaderboard.board import NO_TOKENIZER, SEVERAL_TOKENIZERS, build
 from embeval.leaderboard.snapshot import Model, Snapshot
 from embeval.metrics import MeanOf
@@ -112,7 +112,7 @@ def test_gaps_and_imported_values_have_reasons(store: ResultStore) -> None:
         "one": None,
         "two": None,
         "partly": "a gap on faq",
-        "undefined": "a gap on faq",
+        "undefined": "no value on faq: too_few_items",
         "one (published=True) (imported)": testing.IMPORTED,
     }
     assert rows(made)["one (published=True) (imported)"].standing.rank is not None
@@ -193,6 +193,37 @@ def test_values_of_other_items_tell_nobody_apart(store: ResultStore) -> None:
         ("two", "b"),
     ]
     assert any(each.startswith("2 pairs of models can't be told apart") for each in made.remarks)
+
+
+def test_columns_of_both_directions_are_told(store: ResultStore) -> None:
+    """No means, and Borda's ranks without intervals; nothing is read for tests that can't be made."""
+    (store.root.parent / "board.yaml").write_text("results: [results]\nrank_by: borda\n")
+    for name, seed in (("one", 1), ("two", 2)):
+        model(store, name, seed, 0.3 * seed)
+        put(store, {"mae": values(seed, 0.3 * seed)}, model=f"org/{name}", task="scores")
+    made = built(store)
+    assert [(each.standing.rank, each.standing.mean_task, each.standing.letters) for each in made.models] == [
+        (1, None, None)
+    ] * 2
+    assert made.tested == ()
+    assert set(untested(made).values()) == {ranking.TWO_WAYS}
+    assert "No means, and nothing tested: higher is better in some columns and lower in others." in made.remarks
+
+
+def test_ranked_gaps_are_told(store: ResultStore) -> None:
+    """Where the definition asks for it, models with gaps are ranked, and a remark says how."""
+    (store.root.parent / "board.yaml").write_text("results: [results]\ngaps: rank\n")
+    for name, seed in (("one", 1), ("two", 2)):
+        model(store, name, seed, 0.3 * seed, ("docs", "faq"))
+    model(store, "partly", 3, 0.9)
+    made = built(store)
+    assert [(each.label, each.standing.rank, each.standing.gaps) for each in made.models] == [
+        ("partly", 1, 1),
+        ("two", 2, 0),
+        ("one", 3, 0),
+    ]
+    assert [(each.standing.rank_low, each.standing.rank_high) for each in made.models] == [(None, None), (1, 2), (2, 3)]
+    assert any(each.startswith("Models with gaps are ranked as well: by what they show") for each in made.remarks)
 
 
 def test_times_are_not_tested(store: ResultStore) -> None:
