@@ -143,7 +143,7 @@ def test_axe_finds_nothing_serious(browser: Browser, tmp_path: Path, theme: str)
 def test_axe_finds_nothing_serious_on_a_large_board(large_page: Opened) -> None:
     """1,000 models on 60 tasks, light and dark."""
     for theme in ("light", "dark"):
-        large_page.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]  # one of the words that it takes
+        large_page.page.emulate_media(color_scheme=theme)
         assert serious(large_page.page) == []
     assert (large_page.messages, large_page.requests) == ([], [])
 
