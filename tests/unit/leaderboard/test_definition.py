@@ -120,5 +120,5 @@ def test_a_file_without_keys(text: str, tmp_path: Path) -> None:
 
 def test_no_file(tmp_path: Path) -> None:
     """The message names the command that writes one of this kind."""
-    with pytest.raises(ConfigError, match="no such file. 'embeval leaderboard init' writes one"):
+    with pytest.raises(ConfigError, match="'embeval leaderboard init' writes one"):
         definition.load(tmp_path / "board.yaml")
