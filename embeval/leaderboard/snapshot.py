@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from embeval.core.border import BORDER
 from embeval.core.facts import ModelFacts
@@ -108,50 +109,64 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """What a model takes. null: not measured."""
+    """What a model takes. null: not measured. Times and speeds are all of one machine, ``machine``."""
 
     __pydantic_config__ = BORDER
 
     recall: float | None = None
-    """Mean recall over retrieval tasks at the depth that the RAG system passes on."""
+    """Mean recall over retrieval tasks at the depth that the RAG system passes on; null where one of them lacks it."""
     latency_p95_ms: float | None = None
-    """Of a query, milliseconds, median over tasks."""
+    """Of a query, milliseconds, median over the tasks that were timed."""
+    session: str | None = None
+    """Models with the same one had their latencies measured in turns with each other, so that these can be held
+    against each other to the digit; null: timed alone, and a machine is now fast and now slow."""
     tokens_per_s: float | None = None
-    """Encoded, median over tasks."""
+    """Encoded, median over the tasks whose texts went through the model and not through the cache."""
+    speed_of: str | None = None
+    """Label of the model on the board that ``tokens_per_s`` and ``usd_per_million_tokens`` were measured with: the
+    same weights in the same number format, whose vectors are only cut or quantised here; null: measured itself."""
     index_mib: float | None = None
-    """Size of the index, MiB, summed over tasks."""
+    """Size of the index, MiB, summed over retrieval tasks; null where one of them doesn't tell."""
+    vector_bytes: int | None = None
+    """Bytes of a vector as it is stored, cut and quantised; 0 for a system without vectors."""
     usd_per_million_tokens: float | None = None
-    """US dollars to encode a million tokens."""
+    """US dollars to encode a million tokens: the price of an endpoint, or what the machine costs in that time."""
     machine: str | None = None
-    """What it was measured on."""
+    """What ``latency_p95_ms`` and ``tokens_per_s`` were measured on: processor, device, threads."""
+    elsewhere: bool = False
+    """Whether ``machine`` is not the one that most models of the board were measured on: its times and speeds say
+    little beside theirs, and are to be marked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """A model beside the reference, as fractions of it. null: not known on one side."""
+    """A model beside the reference, as fractions of it: 0.5 is half. null: not known on one side, or the
+    reference has 0."""
 
     __pydantic_config__ = BORDER
 
     quality: float | None = None
-    """Its mean over tasks."""
+    """The mean that the board ranks by, over groups for ``mean_type``, else over tasks; null with a gap."""
     size: float | None = None
     """Bytes of its weights."""
     vectors: float | None = None
-    """Bytes of a vector."""
+    """Bytes of a vector as it is stored."""
     speed: float | None = None
-    """Tokens per second."""
+    """Tokens per second: 2 is twice as fast; null also where the machines differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateOutcome:
-    """Whether a model may replace the one in use."""
+    """Whether a model may replace the one in use, ``Snapshot.production``."""
 
     __pydantic_config__ = BORDER
 
-    outcome: str
-    """``pass``, ``fail``, ``inconclusive``, ``error``."""
+    outcome: Literal["in_use", "pass", "fail", "inconclusive", "error"]
+    """``in_use``: it is that one itself; ``error``: the evidence is missing or broken."""
     sentence: str
-    """Why, in one sentence."""
+    """Why, in one sentence: what blocks, else that nothing does."""
+    rules: tuple[str, ...] = ()
+    """The rules that block, each with the reason and its numbers; empty: none does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,22 +258,22 @@ class Pairs:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """An earlier or later revision of a model."""
+    """A revision of a model that has several, on the board or off it."""
 
     __pydantic_config__ = BORDER
 
     model: str
-    """Name of the model, without its revision."""
+    """What its revisions share: the name with the settings, as ``minilm (int8)``. They make one line of a picture."""
     label: str
-    """Its label on the board, or what it would be."""
+    """Its label, which tells its revisions apart; that of ``Snapshot.models`` where it is shown."""
     revision: str
     """The revision."""
     date: str
-    """When it was evaluated: UTC, ISO 8601."""
+    """When its newest result was made: UTC, ISO 8601."""
     values: tuple[float | None, ...]
-    """Its values, in the order of the columns."""
+    """Its values, in the order of the columns; null: a gap."""
     mean: float | None
-    """Their mean as the board weighs them; null with a gap."""
+    """Their mean over tasks as the board weighs them; null with a gap."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,7 +309,7 @@ class Snapshot:
     production: str | None = None
     """Label of the model in use."""
     history: tuple[Point, ...] = ()
-    """Revisions of the models, by model and date."""
+    """Revisions of the models that have several, by model, date and label."""
     remarks: tuple[str, ...] = ()
     """What a reader should know of the numbers, as sentences."""
     failures: tuple[str, ...] = ()
