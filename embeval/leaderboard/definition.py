@@ -13,10 +13,11 @@ from embeval.errors import ConfigError
 
 FILE_NAME = "board.yaml"
 RankBy = Literal["mean_task", "mean_type", "borda"]
-Output = Literal["html", "readme", "csv", "json", "parquet"]
+Output = Literal["html", "readme", "svg", "csv", "json", "parquet"]
 OUTPUTS: dict[Output, str] = {
     "html": "index.html",
     "readme": "README.md",
+    "svg": "ranks.svg",
     "csv": "board.csv",
     "json": "board.json",
     "parquet": "board.parquet",
@@ -95,7 +96,7 @@ class BoardFile:
     """Whether the texts of these items are shown: a page may travel further than the data may."""
     reports: bool = False
     """Whether a comparison with the reference is written for each model, and linked."""
-    outputs: tuple[Output, ...] = ("html", "readme", "csv", "json", "parquet")
+    outputs: tuple[Output, ...] = ("html", "readme", "svg", "csv", "json", "parquet")
     """What is written beside the file."""
 
     def __post_init__(self) -> None:

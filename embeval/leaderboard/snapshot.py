@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+from embeval.core import border, strict_json
 from embeval.core.border import BORDER
 from embeval.core.facts import ModelFacts
 from embeval.core.result import Imported, TrainedOn
 from embeval.core.specs import ModelSpec
-from embeval.leaderboard.definition import RankBy
+from embeval.errors import StoreError
+from embeval.leaderboard.definition import Output, RankBy
 
 SCHEMA_VERSION = 1
 """Version of the form of a built board."""
+REMEDY = "Build the board again: embeval leaderboard build."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,3 +321,57 @@ class Snapshot:
     """Failed runs, as sentences."""
     date: str | None = None
     """When the newest result was made."""
+    outputs: tuple[Output, ...] = ()
+    """What is written of it, side by side: so that one may link to another."""
+
+
+def dumps(made: Snapshot) -> str:
+    """The board as JSON: equal boards give equal texts.
+
+    What is as it is by default is left out. Each model, column and pair of models stands in a line of its own, so that
+    a difference of two boards can be read.
+    """
+    plain = _without_defaults(made, border.dump(made))
+    lines = [f"{strict_json.canonical(name)}:{_in_lines(plain[name])}" for name in sorted(plain)]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def load(path: Path) -> Snapshot:
+    """The board in a file that ``dumps`` made. Raises ``StoreError`` where it is missing, broken or of another form."""
+    try:
+        value = strict_json.loads(path.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{path}: can't be read ({error.strerror}).") from None
+    except ValueError as error:
+        raise StoreError(f"{path}: not valid JSON ({error}).\n{REMEDY}") from None
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise StoreError(f"{path}: not a board of form {SCHEMA_VERSION} (found {version!r}).\n{REMEDY}")
+    try:
+        return border.load(Snapshot, value)
+    except border.BorderError as error:
+        raise StoreError(f"{path}: not a board: {error.problems[0]}\n{REMEDY}") from None
+
+
+def _in_lines(value: strict_json.Json) -> str:
+    if not isinstance(value, list) or not value:
+        return strict_json.canonical(value)
+    return "[\n" + ",\n".join(map(strict_json.canonical, value)) + "\n]"
+
+
+def _without_defaults(value: Any, plain: Any) -> Any:
+    """The plain form of a value, without the fields of its records that are as they are by default."""
+    if isinstance(value, tuple):
+        return [_without_defaults(each, below) for each, below in zip(value, plain, strict=True)]
+    if not dataclasses.is_dataclass(value):
+        return plain
+    return {
+        each.name: _without_defaults(found, plain[each.name])
+        for each in dataclasses.fields(value)
+        if each.name in plain
+        and ((found := getattr(value, each.name)) != _default(each) or each.name == "schema_version")
+    }
+
+
+def _default(of: dataclasses.Field[Any]) -> Any:
+    return of.default_factory() if of.default_factory is not dataclasses.MISSING else of.default

@@ -58,6 +58,7 @@ def snapshot(definition: Definition) -> Snapshot:
         remarks=tuple(board.remarks()),
         failures=board.failures,
         date=max((each.started_at for each in gathered.results), default="") or None,
+        outputs=definition.board.outputs,
     )
 
 
