@@ -97,6 +97,8 @@ class BoardFile:
     """Items lost and gained against the reference that are listed for each model and task."""
     texts: bool = False
     """Whether the texts of these items are shown: a page may travel further than the data may."""
+    data: str | None = None
+    """Folder that holds the data of catalogue tasks, where these texts are read from."""
     reports: bool = False
     """Whether a comparison with the reference is written for each model, and linked."""
     outputs: tuple[Output, ...] = ("html", "readme", "svg", "csv", "json", "parquet")

@@ -17,11 +17,12 @@ SHOWN = 40
 """Models drawn: the first by rank."""
 LONGEST = 42
 """Characters of a label."""
-WIDTH, ROW, TOP, BOTTOM = 860, 26, 46, 14
-NAMES, MEANS, LEFT, RIGHT = 16, 400, 424, 800
+WIDTH, ROW, TOP, BOTTOM = 860, 26, 40, 12
+NAMES, MEANS, LEFT, RIGHT = 16, 392, 412, 796
 """Where names start, means end, and the scale starts and ends; letters stand behind it."""
 TICKS = 10
-"""Lines of the scale at most."""
+"""Lines of the scale, about."""
+_STEPS = [digit * 10**power for power in range(9) for digit in (1, 2, 5)]
 STYLE = (
     ":root{--ground:#fff;--text:#1f2328;--quiet:#59636e;--line:#d8dee4;--bar:#9ec1f5;--point:#0969da}"
     "@media(prefers-color-scheme:dark){:root{--ground:#0d1117;--text:#e6edf3;--quiet:#9198a1;--line:#2f353d;"
@@ -79,12 +80,13 @@ def _mean_heading(made: Snapshot) -> str:
 def _scale(most: int, height: float, heading: str) -> Iterator[str]:
     yield _text("quiet", NAMES, 26, "Model")
     yield _text("quiet number", MEANS, 26, heading)
-    step = max(1, -(-most // TICKS))
+    step = next(each for each in _STEPS if most <= each * TICKS)
     for rank in [1, *range(step if step > 1 else 2, most + 1, step)]:
         x = _x(rank, most)
-        yield f'<line class="line" x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{height - BOTTOM + 2:.1f}"/>'
+        yield f'<line class="line" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{height - BOTTOM + 2:.1f}"/>'
         yield _text("quiet middle", x, 26, str(rank))
-    yield _text("quiet middle", (LEFT + RIGHT) / 2, 11, "Rank")
+    yield _text("quiet middle", (LEFT + RIGHT) / 2, 12, "Rank")
+    yield _text("quiet", RIGHT + 10, 26, "Letters")
 
 
 def _row(model: Model, y: float, most: int, made: Snapshot) -> Iterator[str]:
@@ -100,7 +102,7 @@ def _row(model: Model, y: float, most: int, made: Snapshot) -> Iterator[str]:
         yield f'<line class="bar" x1="{low:.1f}" y1="{y:.1f}" x2="{high:.1f}" y2="{y:.1f}"/>'
     yield f'<path class="{"point" if known else "hollow"}" d="{outline("circle", x, y, 4.5)}"/>'
     if standing.letters:
-        yield _text("", RIGHT + 18, y + 4.5, standing.letters)
+        yield _text("", RIGHT + 10, y + 4.5, standing.letters)
 
 
 def _x(rank: int, most: int) -> float:

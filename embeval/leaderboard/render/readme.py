@@ -219,11 +219,7 @@ def _tasks(made: Snapshot) -> Lines:
     notes = []
     cells = [cell for model in made.models[:SHOWN] for cell in model.cells if cell is not None]
     if any(cell.low is not None for cell in cells):
-        notes.append("Below a value: its confidence interval, each task for itself.")
-    if any(cell.rough for cell in cells):
-        notes.append("≈ of fewer than 50 items: approximate.")
-    if any(cell.trained_on == "declared" for cell in cells):
-        notes.append(f"{TRAINED} trained on this data, as its makers say.")
+        notes.append("Below a value: its confidence interval, of this task alone.")
     if any(not column.higher_is_better for column in made.columns):
         notes.append("↓ less is better.")
     if any(cell is None for model in made.models[:SHOWN] for cell in model.cells):
@@ -242,7 +238,7 @@ def _tasks_down(made: Snapshot) -> Lines:
     headings = [*(["Group"] * several), "Task", "Metric", "Items", *labels]
     rows, last = [], None
     for place, column in _by_group(made.columns):
-        group = escape(column.group) if column.group != last else ""
+        group = f"**{escape(column.group)}**" if column.group != last else ""
         last = column.group
         n = "" if column.n_items is None else f"{column.n_items:,}"
         cells = [_cell(model.cells[place]) for model in made.models]

@@ -11,7 +11,7 @@ from embeval.leaderboard import ranking
 from embeval.leaderboard.board import Board, ColumnKey, Row, build
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Cell, Model, Snapshot, Standing
-from embeval.workflows.boards import choosing, columns, gathering, items, measuring, testing
+from embeval.workflows.boards import choosing, columns, gathering, items, measuring, reports, testing
 from embeval.workflows.boards.gathering import Gathered
 
 UNRANKED = 10**9
@@ -41,7 +41,8 @@ def snapshot(definition: Definition) -> Snapshot:
     reference = choosing.reference(definition, models)
     production = choosing.production(definition, models, gathered.tags)
     models = measuring.beside(models, definition, gathered)
-    models = items.with_items(models, definition, gathered)
+    models, of_items = items.with_items(models, shown, reference, definition, gathered)
+    models = reports.linked(models, reference, definition)
     return Snapshot(
         title=definition.title,
         description=definition.board.description,
@@ -55,7 +56,7 @@ def snapshot(definition: Definition) -> Snapshot:
         pairs=tuple(pairs),
         reference=reference,
         production=production,
-        remarks=(*board.of_values(), *columns.remarks(board, shown, tasks), *gathered.notes, *_left_out(gathered)),
+        remarks=(*board.of_values(), *columns.remarks(board, shown, tasks), *gathered.notes, *of_items, *_left_out(gathered)),
         failures=board.failures,
         date=max((each.started_at for each in gathered.results), default="") or None,
         outputs=definition.board.outputs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from embeval.core import border, strict_json
+from embeval.leaderboard import snapshot
 from embeval.leaderboard.definition import Definition, Output
 from embeval.leaderboard.snapshot import Snapshot
 from embeval.store import atomic
@@ -17,11 +17,42 @@ def _html(made: Snapshot) -> bytes:
     return html(made).encode()
 
 
+def _readme(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.readme import readme
+
+    return readme(made).encode()
+
+
+def _svg(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.picture import svg
+
+    return svg(made).encode()
+
+
+def _csv(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.flat import flat
+
+    return flat(made).encode()
+
+
 def _json(made: Snapshot) -> bytes:
-    return (strict_json.canonical(border.dump(made)) + "\n").encode()
+    return snapshot.dumps(made).encode()
 
 
-FORMS: Mapping[Output, Callable[[Snapshot], bytes]] = {"html": _html, "json": _json}
+def _parquet(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.parquet import parquet
+
+    return parquet(made)
+
+
+FORMS: Mapping[Output, Callable[[Snapshot], bytes]] = {
+    "html": _html,
+    "readme": _readme,
+    "svg": _svg,
+    "csv": _csv,
+    "json": _json,
+    "parquet": _parquet,
+}
 """How each output is made."""
 
 
