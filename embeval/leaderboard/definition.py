@@ -34,7 +34,7 @@ class ShownTask:
     __pydantic_config__ = BORDER
 
     task: str
-    """Name of the task, with ``*`` for any part; or ``mteb:`` and a benchmark, for those of its tasks that are there."""
+    """Name of the task, with ``*`` for any part; or ``mteb:`` and a benchmark: its tasks, as far as they are there."""
     metric: str | None = None
     """The metric shown; null: the task's main score."""
     split: str | None = None
