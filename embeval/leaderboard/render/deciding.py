@@ -144,7 +144,7 @@ def count(n: int | None) -> str:
 
 
 def _size(n_bytes: int | None) -> str:
-    return "" if n_bytes is None else figures.size(n_bytes)
+    return "" if n_bytes is None else figures.size(n_bytes) if n_bytes else "0"
 
 
 def _timed(model: Model, value: float | None) -> str:

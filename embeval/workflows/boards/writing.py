@@ -84,14 +84,15 @@ def rendered(made: Snapshot, definition: Definition) -> dict[Path, bytes]:
     return {definition.output(kind): FORMS[kind](made) for kind in definition.board.outputs}
 
 
-def _reports(made: Snapshot, definition: Definition) -> dict[Path, bytes]:
-    """The comparisons with the reference, which results are needed for."""
-    return {definition.path.parent / file: page for file, page in reports.pages(made, definition).items()}
+def everything(made: Snapshot, definition: Definition) -> dict[Path, bytes]:
+    """Every file of a board, and the reports that it links to, which take its results."""
+    linked = reports.pages(made, definition)
+    return {**rendered(made, definition), **{definition.path.parent / file: page for file, page in linked.items()}}
 
 
 def write(made: Snapshot, definition: Definition) -> list[Path]:
     """Writes the files of a board: all are rendered before any is replaced. Files that are fresh stay as they are."""
-    files = {**rendered(made, definition), **_reports(made, definition)}
+    files = everything(made, definition)
     for folder in {path.parent for path in files}:
         atomic.sweep(folder)
     atomic.write_all({path: data for path, data in files.items() if not _same(path, data)})
@@ -116,7 +117,7 @@ def check(definition: Definition) -> Checked:
     why = "made by another version, or edited by hand"
     if not isinstance(kept, StoreError):
         why = differences.first(kept, made) or why
-    files = {**rendered(made, definition), **(_reports(made, definition) if from_results else {})}
+    files = everything(made, definition) if from_results else rendered(made, definition)
     stale = [
         Stale(path, why if path.exists() else "not there")
         for path, data in files.items()
