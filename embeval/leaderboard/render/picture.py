@@ -40,9 +40,9 @@ def svg(made: Snapshot) -> str:
     drawn = shown(made)
     height = TOP + ROW * max(len(drawn), 1) + BOTTOM
     most = max([2, *(max(each.standing.rank or 1, each.standing.rank_high or 1) for each in drawn)])
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" aria-label="{_safe(words(made))}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{_safe(words(made))}">',
         f"<title>{_safe(made.title)}</title>",
         f"<style>{STYLE}</style>",
         f'<rect class="ground" width="{WIDTH}" height="{height}" rx="6"/>',
@@ -118,5 +118,3 @@ def _safe(text: str) -> str:
     from markupsafe import escape
 
     return str(escape(visible(" ".join(text.split()))))
-
-

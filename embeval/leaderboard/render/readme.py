@@ -51,13 +51,15 @@ def _top(made: Snapshot) -> Lines:
         ("parquet", "Parquet"),
         ("json", "JSON"),
     ]
-    there = [f"[{words}]({OUTPUTS[kind]})" for kind, words in links if kind in made.outputs]  # type: ignore[index]
+    there = [f"[{words}]({OUTPUTS[kind]})" for kind, words in links if kind in made.outputs]
     if there:
         yield ""
         yield " · ".join(there)
     if "svg" in made.outputs and ranked > 1:
         yield ""
-        yield f"![{escape(picture.words(made))}]({OUTPUTS['svg']})"
+        # A bracket of a label would end the words of the picture.
+        said = picture.words(made).translate(str.maketrans("[]", "()"))
+        yield f"![{escape(said)}]({OUTPUTS['svg']})"
 
 
 def _ranks(made: Snapshot) -> Lines:
@@ -179,7 +181,10 @@ def _costs(made: Snapshot) -> Lines:
             for model in made.models
             if model.measures.elsewhere
         ]
-        yield from ("", f"{deciding.ELSEWHERE} of another machine, and not to be held against the others: " + "; ".join(told))
+        yield from (
+            "",
+            f"{deciding.ELSEWHERE} of another machine, and not to be held against the others: " + "; ".join(told),
+        )
     borrowed = [
         f"{escape(model.label)} has that of {escape(model.measures.speed_of)}"
         for model in made.models
@@ -327,7 +332,7 @@ def _remarks(made: Snapshot) -> Lines:
         yield from (f"- {escape(each)}" for each in made.failures)
 
 
-def _how(made: Snapshot) -> Lines:
+def _how(_made: Snapshot) -> Lines:
     yield from (
         "",
         "## How it was made",

@@ -28,7 +28,11 @@ _Key = tuple[str, str, str]
 
 
 def with_items(
-    models: Sequence[Model], columns: Sequence[Column], reference: int | None, definition: Definition, gathered: Gathered
+    models: Sequence[Model],
+    columns: Sequence[Column],
+    reference: int | None,
+    definition: Definition,
+    gathered: Gathered,
 ) -> tuple[tuple[Model, ...], tuple[str, ...]]:
     """(the models with their largest losses and gains on each task, what a reader should know of these).
 

@@ -24,8 +24,8 @@ LONGEST = 60
 RESAMPLES = 2_000
 """Fewer than a comparison on its own has: a board may have hundreds of these, and is built often."""
 NOTE = (
-    f"Of {RESAMPLES:,} resamples for each test. embeval compare makes more of them, and shows other metrics, slices and "
-    "the documents that were found."
+    f"Of {RESAMPLES:,} resamples for each test. embeval compare makes more of them, and shows other metrics, slices "
+    "and the documents that were found."
 )
 
 

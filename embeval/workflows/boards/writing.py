@@ -119,9 +119,7 @@ def check(definition: Definition) -> Checked:
         why = differences.first(kept, made) or why
     files = everything(made, definition) if from_results else rendered(made, definition)
     stale = [
-        Stale(path, why if path.exists() else "not there")
-        for path, data in files.items()
-        if not _same(path, data)
+        Stale(path, why if path.exists() else "not there") for path, data in files.items() if not _same(path, data)
     ]
     return Checked(tuple(stale), from_results)
 
