@@ -87,11 +87,11 @@ def test_texts_only_where_they_are_asked_for_and_at_hand(folder: Path, monkeypat
         queries={query: f"{query}: {long}" for query in ids},
         qrels={query: {f"d{row}": 1} for row, query in enumerate(ids)},
     )
-    run = Run.from_dict({query: {"d0": 2.0, "d1": 1.0} for query in ids})
+    run = Run.from_dict({query: {f"d{row}": float(row) for row in range(8)} for query in ids})
     protocol = {"data": load_beir(folder / "texts").data_hash}
     store = ResultStore(folder / "results")
     for model, values in (("org/old", BEFORE), ("org/new", AFTER)):
-        stored.put(store, {"ndcg_at_10": values}, model=model, task="texts", run=run, protocol=protocol)
+        stored.put(store, {"ndcg_at_10": values}, model=model, task="texts", run=run, protocol=protocol, documents=8)
 
     def lost(text: str) -> tuple[Item, tuple[str, ...]]:
         made = board(folder, f"reference: old\nitems: 1\nreports: true\n{text}")[1]
