@@ -140,8 +140,7 @@ class Measures:
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """A model beside the reference, as fractions of it: 0.5 is half. null: not known on one side, or the
-    reference has 0."""
+    """A model beside the reference, as fractions of it: 0.5 is half. null: not known of one, or 0 of the reference."""
 
     __pydantic_config__ = BORDER
 
