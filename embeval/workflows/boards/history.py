@@ -57,9 +57,9 @@ def _point(
     model: str, label: str, results: Sequence[Result], keys: Sequence[ColumnKey], columns: Sequence[Column]
 ) -> Point | None:
     """One revision; None where nothing of it is on the board, or nobody knows when it was made."""
-    by_age = sorted(results, key=lambda each: each.started_at)
-    values = [_value(by_age, key) for key in keys]
-    date = by_age[-1].started_at
+    measured = _measured(results)
+    values = [_value(measured, key) for key in keys]
+    date = max(each.started_at for each in results)
     if not date or all(value is None for value in values):
         return None
     counted = ranking.ranked(columns)
@@ -76,14 +76,17 @@ def _point(
     )
 
 
-def _value(by_age: Sequence[Result], key: ColumnKey) -> float | None:
-    """The newest value of a revision in a column."""
-    for result in reversed(by_age):
-        same = (result.task.name, result.split, result.subset) == (key.task, key.split, key.subset)
-        if same and (
-            result.signature.protocol_digest[:8] == key.protocol
-            and result.signature.metrics.get(key.metric) == key.metric_version
-            and key.metric in result.scores
-        ):
-            return result.scores[key.metric].value
-    return None
+def _measured(results: Sequence[Result]) -> dict[tuple[str, str, str, str], Result]:
+    """(task, split, sub-set, protocol) -> the newest of these results that measured it."""
+    return {
+        (each.task.name, each.split, each.subset, each.signature.protocol_digest[:8]): each
+        for each in sorted(results, key=lambda each: each.started_at)
+    }
+
+
+def _value(measured: Mapping[tuple[str, str, str, str], Result], key: ColumnKey) -> float | None:
+    result = measured.get((key.task, key.split, key.subset, key.protocol))
+    if result is None or result.signature.metrics.get(key.metric) != key.metric_version:
+        return None
+    found = result.scores.get(key.metric)
+    return None if found is None else found.value

@@ -14,23 +14,25 @@ from embeval.core.languages import codes
 from embeval.core.quantization import bytes_per_vector
 from embeval.core.result import Result
 from embeval.core.specs import ModelSpec
+from embeval.core.words import plural
 from embeval.leaderboard.board import Board, Row, listed
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Measures, Model
 from embeval.metrics.cost import PRICE
 from embeval.workflows.boards import timing
-from embeval.workflows.boards.timing import Measurement, Timing
+from embeval.workflows.boards.timing import Timing
 
-SEARCHES = ("Retrieval", "retrieval")
-"""Category and type of tasks that search a corpus."""
 PER_MILLION = 1e6
 
 
 def facts(results: Sequence[Result]) -> ModelFacts:
     """What is known of a model by its results, languages as ISO 639-3 codes."""
     found = ModelFacts()
-    for each in results:
-        found = found if each.facts is None else found.completed(each.facts)
+    for each in dict.fromkeys(result.facts for result in results if result.facts is not None):
+        found = found.completed(each)
+    if found.dimensions is None:  # results from before facts were kept tell them otherwise
+        told = (each.counts.get("dimensions") or each.model.truncate_dim for each in results)
+        found = replace(found, dimensions=next((each for each in told if each is not None), None))
     return replace(found, languages=codes(found.languages))
 
 
@@ -38,7 +40,7 @@ def measures(board: Board, definition: Definition) -> list[Measures]:
     """What each row of the table takes."""
     recalls = _on_every_corpus(board, lambda result: _score(result, f"recall_at_{definition.board.rag_k}"))
     indexes = _on_every_corpus(board, _index_mib)
-    timings = timing.timings(board.rows)
+    timings = timing.timings(board)
     made = [
         _with_times(
             Measures(
@@ -58,8 +60,14 @@ def measures(board: Board, definition: Definition) -> list[Measures]:
 
 
 def remarks(models: Sequence[Model]) -> list[str]:
-    """What a reader of the measures should know, as sentences."""
+    """What a reader of the values and measures should know, as sentences."""
     found = []
+    seen = {
+        each.label: sum(cell is not None and cell.trained_on == "declared" for cell in each.cells) for each in models
+    }
+    if any(seen.values()):
+        told = [f"{label} on {plural(n, 'task')}" for label, n in seen.items() if n]
+        found.append(f"Not zero-shot, as makers of the models declare: {listed(told)}.")
     if away := [each.label for each in models if each.measures.elsewhere]:
         found.append(
             "Measured on another machine than most models, so times and speeds say little beside theirs: "
@@ -91,14 +99,24 @@ def _with_times(measures: Measures, found: Timing | None) -> Measures:
 
 def _on_every_corpus(board: Board, value_of: Callable[[Result], float | None]) -> list[list[float] | None]:
     """For each row its values on the retrieval tasks that any row has one on; None where it lacks one of them."""
-    found: list[dict[Measurement, float]] = []
-    for row in board.rows:
-        found.append({})
-        for key, result in row.results.items():
-            if {result.task.category, result.task.type} & {*SEARCHES} and (value := value_of(result)) is not None:
-                found[-1][Measurement(key.task, key.split, key.protocol)] = value
-    wanted = sorted({measurement for of_row in found for measurement in of_row})
-    return [[of_row[each] for each in wanted] if wanted and of_row.keys() >= {*wanted} else None for of_row in found]
+    corpora = {key: (key.task, key.split, key.protocol) for key in board.columns}
+    found = [
+        {
+            corpora[key]: value
+            for key, result in row.results.items()
+            if _searches(result) and key in corpora and (value := value_of(result)) is not None
+        }
+        for row in board.rows
+    ]
+    wanted = sorted(set().union(*found))
+    return [
+        [of_row[each] for each in wanted] if wanted and len(of_row) == len(wanted) else None for of_row in found
+    ]  # fmt: skip
+
+
+def _searches(result: Result) -> bool:
+    """Whether a task searches a corpus, so that recall and an index mean something."""
+    return result.task.type == "retrieval" or result.task.category == "Retrieval"
 
 
 def _score(result: Result, metric: str) -> float | None:
@@ -125,13 +143,17 @@ def _vector_bytes(row: Row) -> int | None:
 
 def _lent(made: Sequence[Measures], board: Board) -> list[Measures]:
     """The measures, where those that weren't timed have the speed of a model with the same encoder."""
+    models = [next(iter(row.results.values())).model for row in board.rows]
+    encoders = [_encoder(each).digest for each in models]
     lenders: dict[str, int] = {}
-    for place in sorted(range(len(made)), key=lambda place: (_derived(board.rows[place]), board.rows[place].label)):
+    for place in sorted(
+        range(len(made)), key=lambda place: (models[place].digest != encoders[place], models[place].label)
+    ):
         if made[place].tokens_per_s is not None:
-            lenders.setdefault(_encoder(board.rows[place]), place)
+            lenders.setdefault(encoders[place], place)
     found = []
-    for row, own in zip(board.rows, made, strict=True):
-        lender = lenders.get(_encoder(row))
+    for encoder, own in zip(encoders, made, strict=True):
+        lender = lenders.get(encoder)
         if own.tokens_per_s is not None or lender is None or own.machine not in (None, made[lender].machine):
             found.append(own)
             continue
@@ -148,21 +170,9 @@ def _lent(made: Sequence[Measures], board: Board) -> list[Measures]:
     return found
 
 
-def _model(row: Row) -> ModelSpec:
-    return next(iter(row.results.values())).model
-
-
-def _encoder(row: Row) -> str:
+def _encoder(model: ModelSpec) -> ModelSpec:
     """Equal for models that compute the same vectors and only cut, scale, compare or store them otherwise."""
-    plain = replace(
-        _model(row), truncate_dim=None, quantize=None, rescore=None, similarity=None, normalize=None
-    )  # fmt: skip
-    return plain.digest
-
-
-def _derived(row: Row) -> bool:
-    """Whether a model does more to its vectors than the encoder alone."""
-    return _model(row).digest != _encoder(row)
+    return replace(model, truncate_dim=None, quantize=None, rescore=None, similarity=None, normalize=None)
 
 
 def _usd(row: Row, found: Measures, usd_per_hour: float | None) -> float | None:

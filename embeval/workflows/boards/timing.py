@@ -6,7 +6,7 @@ A model that was measured on the machine that most were is shown with what it di
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from statistics import median
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from embeval.core.result import Result
 from embeval.core.words import plural
-from embeval.leaderboard.board import Row
+from embeval.leaderboard.board import Board, ColumnKey, Row
 
 MIN_TEXTS = 500
 """Texts that have to go through a model before its speed means something: the first batches are slow."""
@@ -39,12 +39,8 @@ class Machine(NamedTuple):
         return self.hardware if self.threads is None else f"{self.hardware}, {plural(self.threads, 'thread')}"
 
 
-class Measurement(NamedTuple):
-    """What a task is called here, however many columns it has: (task, split, protocol)."""
-
-    task: str
-    split: str
-    protocol: str
+Measurement = tuple[str, str, str]
+"""(task, split, protocol): what was measured, however many columns it has."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +72,13 @@ class _Found:
         return len(self.latencies) + len(self.speeds)
 
 
-def timings(rows: Sequence[Row]) -> list[Timing | None]:
-    """How fast each model of a table is; None where nobody measured it."""
-    found = [_by_machine(row) for row in rows]
+def timings(board: Board) -> list[Timing | None]:
+    """How fast each row of a table is; None where nobody measured it."""
+    there = frozenset(board.columns)
+    found = [_by_machine(row, there) for row in board.rows]
     counts = Counter(machine for of_row in found for machine in of_row)
     if not counts:
-        return [None] * len(rows)
+        return [None] * len(board.rows)
     usual = min(counts, key=lambda each: (each.threads is None, -counts[each], str(each)))
     chosen = [_chosen(of_row, usual) for of_row in found]
     measured = [of_row[machine] for of_row, machine in zip(found, chosen, strict=True) if machine is not None]
@@ -93,11 +90,11 @@ def timings(rows: Sequence[Row]) -> list[Timing | None]:
     ]
 
 
-def _by_machine(row: Row) -> dict[Machine, _Found]:
+def _by_machine(row: Row, columns: Collection[ColumnKey]) -> dict[Machine, _Found]:
     found: dict[Machine, _Found] = {}
     for key, result in row.results.items():
-        at, measurement = result.timings, Measurement(key.task, key.split, key.protocol)
-        if at is None or result.imported is not None:
+        at, measurement = result.timings, (key.task, key.split, key.protocol)
+        if at is None or result.imported is not None or key not in columns:
             continue
         latency = result.scores.get(LATENCY)
         own = found.setdefault(_machine(result), _Found())

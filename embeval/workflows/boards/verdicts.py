@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,6 +31,8 @@ OUTCOMES: dict[Outcome, Literal["pass", "fail", "inconclusive", "error"]] = {
     Outcome.ERROR: "error",
 }
 """What a board calls them."""
+_FURTHER = re.compile(r"(?<=\.) (?=[A-Z])")
+"""Before the second sentence of a reason."""
 IN_USE = GateOutcome(outcome="in_use", sentence="It is the model in use.")
 
 
@@ -119,7 +122,9 @@ def _outcome(verdict: Verdict, definition: Definition) -> GateOutcome:
     first, *others = [rule for rule in verdict.rules if rule.blocks]
     more = f" {plural(len(others), 'more rule blocks', 'more rules block')}." if others else ""
     told = tuple(_told(each, definition) for rule in (first, *others) for each in (rule, *_within(rule)))
-    return GateOutcome(outcome=OUTCOMES[verdict.outcome], sentence=told[0] + more, rules=told)
+    further = _FURTHER.search(told[0], len(first.rule))
+    sentence = told[0] if further is None else told[0][: further.start()]
+    return GateOutcome(outcome=OUTCOMES[verdict.outcome], sentence=sentence + more, rules=told)
 
 
 def _let_pass(held: int, n: int) -> str:
