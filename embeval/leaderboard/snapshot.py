@@ -119,19 +119,19 @@ class Measures:
     __pydantic_config__ = BORDER
 
     recall: float | None = None
-    """Mean recall over retrieval tasks at the depth that the RAG system passes on; null where one of them lacks it."""
+    """Mean recall over retrieval tasks at the depth that the RAG system passes on; null where the model lacks one."""
     latency_p95_ms: float | None = None
-    """Of a query, milliseconds, median over the tasks that were timed."""
+    """Of a query, milliseconds, median over tasks: those that every timed model was timed on, if there are any."""
     session: str | None = None
     """Models with the same one had their latencies measured in turns with each other, so that these can be held
     against each other to the digit; null: timed alone, and a machine is now fast and now slow."""
     tokens_per_s: float | None = None
-    """Encoded, median over the tasks whose texts went through the model and not through the cache."""
+    """Encoded, median over tasks, chosen likewise; texts that came from the cache don't count."""
     speed_of: str | None = None
     """Label of the model on the board that ``tokens_per_s`` and ``usd_per_million_tokens`` were measured with: the
     same weights in the same number format, whose vectors are only cut or quantised here; null: measured itself."""
     index_mib: float | None = None
-    """Size of the index, MiB, summed over retrieval tasks; null where one of them doesn't tell."""
+    """Size of the index, MiB, summed over retrieval tasks; null where the model lacks one."""
     vector_bytes: int | None = None
     """Bytes of a vector as it is stored, cut and quantised; 0 for a system without vectors."""
     usd_per_million_tokens: float | None = None
@@ -145,8 +145,7 @@ class Measures:
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """A model beside the reference, as fractions of it: 0.5 is half. null: not known on one side, or the
-    reference has 0."""
+    """A model beside the reference, as fractions of it: 0.5 is half. null: not known of one, or 0 of the reference."""
 
     __pydantic_config__ = BORDER
 

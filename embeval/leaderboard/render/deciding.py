@@ -60,9 +60,9 @@ def beside(made: Snapshot) -> list[Deciding]:
         return text
 
     columns = [
-        Deciding("Quality", kept(lambda each: each.quality, lambda share: f"{share * 100:.1f} %")),
-        Deciding("Weights kept", kept(lambda each: each.size, figures.percent)),
-        Deciding("Vector kept", kept(lambda each: each.vectors, figures.percent)),
+        Deciding("Quality", kept(lambda each: each.quality, _part)),
+        Deciding("Weights", kept(lambda each: each.size, _part)),
+        Deciding("Vector", kept(lambda each: each.vectors, _part)),
         Deciding("Speed", kept(lambda each: each.speed, lambda share: f"{share:.2f} ×")),
     ]
     return known(columns, made.models)
@@ -145,6 +145,10 @@ def count(n: int | None) -> str:
 
 def _size(n_bytes: int | None) -> str:
     return "" if n_bytes is None else figures.size(n_bytes) if n_bytes else "0"
+
+
+def _part(share: float) -> str:
+    return f"{share * 100:.1f} %"
 
 
 def _timed(model: Model, value: float | None) -> str:

@@ -185,13 +185,6 @@ def _costs(made: Snapshot) -> Lines:
             "",
             f"{deciding.ELSEWHERE} of another machine, and not to be held against the others: " + "; ".join(told),
         )
-    borrowed = [
-        f"{escape(model.label)} has that of {escape(model.measures.speed_of)}"
-        for model in made.models
-        if model.measures.speed_of is not None
-    ]
-    if borrowed:
-        yield from ("", f"Speeds measured once for the same weights: {'; '.join(borrowed)}.")
 
 
 def _beside(made: Snapshot) -> Lines:
@@ -199,7 +192,7 @@ def _beside(made: Snapshot) -> Lines:
     if made.reference is None or not columns:
         return
     yield from ("", f"## Beside {escape(made.models[made.reference].label)}", "")
-    yield from _table(made, columns)
+    yield from _table(made, columns, without=made.reference)
 
 
 def _gate(made: Snapshot) -> Lines:
@@ -225,6 +218,8 @@ def _tasks(made: Snapshot) -> Lines:
     cells = [cell for model in made.models[:SHOWN] for cell in model.cells if cell is not None]
     if any(cell.low is not None for cell in cells):
         notes.append("Below a value: its confidence interval, of this task alone.")
+    if any(cell.rough for cell in cells):
+        notes.append("≈ of fewer than 50 items: approximate.")
     if any(not column.higher_is_better for column in made.columns):
         notes.append("↓ less is better.")
     if any(cell is None for model in made.models[:SHOWN] for cell in model.cells):
@@ -300,7 +295,12 @@ def _models(made: Snapshot) -> Lines:
 
 
 def _table(
-    made: Snapshot, columns: Sequence[Deciding], before: Sequence[Deciding] = (), *, links: bool = False
+    made: Snapshot,
+    columns: Sequence[Deciding],
+    before: Sequence[Deciding] = (),
+    *,
+    links: bool = False,
+    without: int | None = None,
 ) -> Lines:
     headings = [*(each.heading for each in before), "Model", *(each.heading for each in columns)]
     right = [each.heading for each in (*before, *columns) if each.is_number]
@@ -311,6 +311,7 @@ def _table(
             *(escape(each.text(model)) for each in columns),
         ]
         for place, model in enumerate(made.models[:SHOWN])
+        if place != without
     ]
     yield from table(headings, rows, right=right)
 
