@@ -20,6 +20,7 @@ SHOWN = 50
 """Models shown. GitHub cuts a long page, and nobody reads one."""
 SIDE_BY_SIDE = 8
 """So many models have columns of their own beside the tasks; more are rows."""
+UNBROKEN = "\N{NO-BREAK SPACE}"
 NAMED = 12
 """Groups of models, and models of a group, that are named."""
 Lines = Iterator[str]
@@ -128,7 +129,7 @@ def _apart(made: Snapshot) -> Lines:
             yield f"- **{letter}**: {_together(members)}"
         if (n := len(groups) - NAMED) > 0:
             yield f"- and {plural(n, 'more group')}"
-    if tested and untested:
+    if untested and len(made.models) > 1:
         reasons: dict[str, list[str]] = defaultdict(list)
         for model in untested:
             reasons[model.standing.untested or "not tested"].append(model.label)
@@ -281,7 +282,8 @@ def _cell(cell: Cell | None) -> str:
     if cell.low is None or cell.high is None:
         return f"{figures.figure(cell.value)}{mark}"
     rough = "≈" if cell.rough else ""
-    return f"{figures.figure(cell.value)}{mark}<br><sub>{rough}{figures.interval(cell.low, cell.high)}</sub>"
+    interval = figures.interval(cell.low, cell.high).replace(" ", UNBROKEN)
+    return f"{figures.figure(cell.value)}{mark}<br><sub>{rough}{interval}</sub>"
 
 
 def _models(made: Snapshot) -> Lines:

@@ -125,7 +125,7 @@ def test_every_task_with_its_interval(seen: Read) -> None:
     """Tasks as rows by group; a gap, something undefined, a rough interval and training data are marked."""
     assert seen.column(3, "Task") == ["docs", "pairs", "texts"]
     assert seen.column(3, "Metric") == ["ndcg_at_10", "cosine_spearman", "perplexity ↓"]
-    assert seen.column(3, "big") == ["0.8000 [0.7500, 0.8500]", "0.7000† ≈[0.6000, 0.8000]", "n/a constant_input"]
+    assert seen.column(3, "big") == ["0.8000 [0.7500,\xa00.8500]", "0.7000† ≈[0.6000,\xa00.8000]", "n/a constant_input"]
     assert seen.column(3, "far (imported)") == ["0.9000", "—", "—"]
     assert "texts: of different tokenisers" in seen.items
 
