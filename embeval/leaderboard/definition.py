@@ -17,10 +17,11 @@ FILE_NAME = "board.yaml"
 LISTS = ("results", "imported", "tags", "models", "tasks", "outputs")
 """Its keys that hold lists."""
 RankBy = Literal["mean_task", "mean_type", "borda"]
-Output = Literal["html", "readme", "csv", "json", "parquet"]
+Output = Literal["html", "readme", "svg", "csv", "json", "parquet"]
 OUTPUTS: dict[Output, str] = {
     "html": "index.html",
     "readme": "README.md",
+    "svg": "ranks.svg",
     "csv": "board.csv",
     "json": "board.json",
     "parquet": "board.parquet",
@@ -98,9 +99,11 @@ class BoardFile:
     """Items lost and gained against the reference that are listed for each model and task."""
     texts: bool = False
     """Whether the texts of these items are shown: a page may travel further than the data may."""
+    data: str | None = None
+    """Folder that holds the data of catalogue tasks, where these texts are read from."""
     reports: bool = False
     """Whether a comparison with the reference is written for each model, and linked."""
-    outputs: tuple[Output, ...] = ("html", "readme", "csv", "json", "parquet")
+    outputs: tuple[Output, ...] = ("html", "readme", "svg", "csv", "json", "parquet")
     """What is written beside the file."""
 
     def __post_init__(self) -> None:

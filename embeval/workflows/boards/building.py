@@ -10,8 +10,19 @@ from embeval.errors import StoreError
 from embeval.leaderboard import ranking
 from embeval.leaderboard.board import Board, ColumnKey, Row, build
 from embeval.leaderboard.definition import Definition
-from embeval.leaderboard.snapshot import Cell, Model, Snapshot, Standing
-from embeval.workflows.boards import choosing, columns, gathering, items, measuring, testing
+from embeval.leaderboard.snapshot import Cell, Measures, Model, Snapshot, Standing
+from embeval.workflows.boards import (
+    choosing,
+    columns,
+    gathering,
+    history,
+    items,
+    measuring,
+    reports,
+    retention,
+    testing,
+    verdicts,
+)
 from embeval.workflows.boards.gathering import Gathered
 
 UNRANKED = 10**9
@@ -37,11 +48,14 @@ def snapshot(definition: Definition) -> Snapshot:
     standings = ranking.standings_of(values, shown, rules, rows, pairs)
     order = sorted(range(len(board.rows)), key=lambda row: (standings[row].rank or UNRANKED, board.rows[row].label))
     place_of = {row: place for place, row in enumerate(order)}
-    models = tuple(_model(board, board.rows[row], standings[row], definition, gathered) for row in order)
+    taken = measuring.measures(board, definition)
+    models = tuple(_model(board, board.rows[row], standings[row], taken[row], gathered) for row in order)
     reference = choosing.reference(definition, models)
     production = choosing.production(definition, models, gathered.tags)
-    models = measuring.beside(models, definition, gathered)
-    models = items.with_items(models, definition, gathered)
+    models = retention.beside(models, reference, rules.rank_by)
+    models, judged = verdicts.judged(models, production, definition, gathered)
+    models, of_items = items.with_items(models, shown, reference, definition, gathered)
+    models = reports.linked(models, reference, definition)
     return Snapshot(
         title=definition.title,
         description=definition.board.description,
@@ -55,9 +69,19 @@ def snapshot(definition: Definition) -> Snapshot:
         pairs=tuple(pairs),
         reference=reference,
         production=production,
-        remarks=(*board.of_values(), *columns.remarks(board, shown, tasks), *gathered.notes, *_left_out(gathered)),
+        history=history.points(gathered.everything, board.columns, shown),
+        remarks=(
+            *board.of_values(),
+            *columns.remarks(board, shown, tasks),
+            *measuring.remarks(models),
+            *judged,
+            *gathered.notes,
+            *of_items,
+            *_left_out(gathered),
+        ),
         failures=board.failures,
         date=max((each.started_at for each in gathered.results), default="") or None,
+        outputs=definition.board.outputs,
     )
 
 
@@ -80,7 +104,7 @@ def _value(cell: MetricValue | None) -> float:
     return float("nan") if cell is None or cell.value is None else cell.value
 
 
-def _model(board: Board, row: Row, standing: Standing, definition: Definition, gathered: Gathered) -> Model:
+def _model(board: Board, row: Row, standing: Standing, taken: Measures, gathered: Gathered) -> Model:
     results = list(row.results.values())
     first = results[0]
     return Model(
@@ -93,7 +117,7 @@ def _model(board: Board, row: Row, standing: Standing, definition: Definition, g
         date=max((each.started_at for each in results), default="") or None,
         cells=tuple(_cell(row.results.get(key), key, gathered) for key in board.columns),
         standing=standing,
-        measures=measuring.measures(results, definition),
+        measures=taken,
     )
 
 

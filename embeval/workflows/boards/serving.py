@@ -97,7 +97,7 @@ def files_of(made: Snapshot, of: Definition) -> dict[str, Content]:
     """Path of the address -> content, for each file of a board; the page itself also at ``/``."""
     found = {
         f"/{path.relative_to(of.path.parent).as_posix()}": Content(data, TYPES.get(path.suffix, "text/plain"))
-        for path, data in writing.rendered(made, of).items()
+        for path, data in writing.everything(made, of).items()
     }
     first = f"/{OUTPUTS['html']}"
     if first in found:

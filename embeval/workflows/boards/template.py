@@ -31,6 +31,7 @@ rank_by: mean_task                # mean_task, mean_type (mean over groups of ta
 # older: true                     # also results on data that is not the latest
 # items: 10                       # items lost and gained against the reference, of each model and task
 # texts: true                     # with their texts: a page may travel further than the data may
+# data: ../../data                # folder that holds the data of catalogue tasks, where these texts are read from
 # reports: true                   # with a comparison of each model with the reference
-# outputs: [html, readme, csv, json, parquet]
+# outputs: [html, readme, svg, csv, json, parquet]
 """

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from embeval.core import border, strict_json
 from embeval.errors import StoreError
 from embeval.leaderboard import differences, snapshot
 from embeval.leaderboard.definition import Definition, Output
 from embeval.leaderboard.snapshot import Snapshot
 from embeval.store import atomic
-from embeval.workflows.boards import building, gathering
+from embeval.workflows.boards import building, gathering, reports
 
 
 def _html(made: Snapshot) -> bytes:
@@ -21,11 +20,42 @@ def _html(made: Snapshot) -> bytes:
     return html(made).encode()
 
 
+def _readme(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.readme import readme
+
+    return readme(made).encode()
+
+
+def _svg(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.picture import svg
+
+    return svg(made).encode()
+
+
+def _csv(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.flat import flat
+
+    return flat(made).encode()
+
+
 def _json(made: Snapshot) -> bytes:
-    return (strict_json.canonical(border.dump(made)) + "\n").encode()
+    return snapshot.dumps(made).encode()
 
 
-FORMS: Mapping[Output, Callable[[Snapshot], bytes]] = {"html": _html, "json": _json}
+def _parquet(made: Snapshot) -> bytes:
+    from embeval.leaderboard.render.parquet import parquet
+
+    return parquet(made)
+
+
+FORMS: Mapping[Output, Callable[[Snapshot], bytes]] = {
+    "html": _html,
+    "readme": _readme,
+    "svg": _svg,
+    "csv": _csv,
+    "json": _json,
+    "parquet": _parquet,
+}
 """How each output is made."""
 
 
@@ -54,12 +84,18 @@ def rendered(made: Snapshot, definition: Definition) -> dict[Path, bytes]:
     return {definition.output(kind): FORMS[kind](made) for kind in definition.board.outputs}
 
 
+def everything(made: Snapshot, definition: Definition) -> dict[Path, bytes]:
+    """Every file of a board, and the reports that it links to, which take its results."""
+    linked = reports.pages(made, definition)
+    return {**rendered(made, definition), **{definition.path.parent / file: page for file, page in linked.items()}}
+
+
 def write(made: Snapshot, definition: Definition) -> list[Path]:
     """Writes the files of a board: all are rendered before any is replaced. Files that are fresh stay as they are."""
-    files = rendered(made, definition)
+    files = everything(made, definition)
     for folder in {path.parent for path in files}:
         atomic.sweep(folder)
-    atomic.write_all({path: data for path, data in files.items() if _content(path) != data})
+    atomic.write_all({path: data for path, data in files.items() if not _same(path, data)})
     return list(files)
 
 
@@ -81,10 +117,9 @@ def check(definition: Definition) -> Checked:
     why = "made by another version, or edited by hand"
     if not isinstance(kept, StoreError):
         why = differences.first(kept, made) or why
+    files = everything(made, definition) if from_results else rendered(made, definition)
     stale = [
-        Stale(path, "not there" if there is None else why)
-        for path, data in rendered(made, definition).items()
-        if (there := _content(path)) != data
+        Stale(path, why if path.exists() else "not there") for path, data in files.items() if not _same(path, data)
     ]
     return Checked(tuple(stale), from_results)
 
@@ -112,6 +147,16 @@ def _against_file(made: Snapshot, definition: Definition) -> str | None:
         if (was := getattr(made, name)) != value:
             return f"{name}: {was!r} there, {value!r} in {definition.path.name}"
     return None
+
+
+def _same(path: Path, data: bytes) -> bool:
+    """Whether a file is as it was rendered; one of Parquet by what it holds, since pyarrow's version stands in it."""
+    there = _content(path)
+    if there is None or there == data or path.suffix != ".parquet":
+        return there == data
+    from embeval.leaderboard.render.parquet import same
+
+    return same(there, data)
 
 
 def _content(path: Path) -> bytes | None:
