@@ -322,9 +322,9 @@ def build(
     columns = tuple(sorted({*shown_of_ours, *only_published}))
     labels = unique_labels(cells)
     rows = [
-        Row(key, labels[key], shown, _mean(shown, columns), backgrounds[key], sources[key])
+        Row(key, labels[key], values, _mean(values, columns), backgrounds[key], sources[key])
         for key, of_row in cells.items()
-        if (shown := {column: of_row[column] for column in columns if column in of_row})
+        if (values := {column: of_row[column] for column in columns if column in of_row})
     ]
     rows.sort(key=lambda row: (row.mean is None, -(row.mean or 0.0), row.label))
     tasks = {column.task for column in columns}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from embeval.core import border
-from embeval.core.border import BORDER, KeyPath
+from embeval.core.border import BORDER, KeyPath, Problem
 from embeval.core.paths import expanded
 from embeval.core.yaml_files import line_of, read_yaml
 from embeval.errors import ConfigError
 
 FILE_NAME = "board.yaml"
+LISTS = ("results", "imported", "tags", "models", "tasks", "outputs")
+"""Its keys that hold lists."""
 RankBy = Literal["mean_task", "mean_type", "borda"]
 Output = Literal["html", "readme", "csv", "json", "parquet"]
 OUTPUTS: dict[Output, str] = {
@@ -33,7 +35,7 @@ class ShownTask:
     __pydantic_config__ = BORDER
 
     task: str
-    """Name of the task, with ``*`` for any part; or ``mteb:`` and a benchmark, for those of its tasks that are there."""
+    """Name of the task, with ``*`` for any part; or ``mteb:`` and a benchmark: its tasks, as far as they are there."""
     metric: str | None = None
     """The metric shown; null: the task's main score."""
     split: str | None = None
@@ -161,18 +163,38 @@ class Definition:
 def load(path: Path) -> Definition:
     """The definition in a file. Raises ``ConfigError`` with the line."""
     value, lines = read_yaml(path, hint="'embeval leaderboard init' writes one.")
-    if value is not None and not isinstance(value, dict):
+    value = {} if value is None else value
+    if not isinstance(value, dict):
         raise ConfigError(f"{path}: the file must hold keys such as 'results' and 'tasks'.")
+
+    def wrong(problem: Problem) -> ConfigError:
+        return ConfigError(f"{path}, line {line_of(lines, problem.path)}: {problem}", key=problem.path)
+
+    if problem := next(_no_lists(value), None):
+        raise wrong(problem)
     try:
-        board = border.load(BoardFile, value or {})
+        board = border.load(BoardFile, value)
     except border.BorderError as error:
         problem = error.problems[0]
-        raise ConfigError(f"{path}, line {line_of(lines, problem.path)}: {problem}", key=problem.path) from None
+        # An entry of a task is a text or a record, and the place of a problem says which; the file doesn't.
+        where = tuple(step for step in problem.path if step != ShownTask.__name__)
+        raise wrong(Problem(where, problem.text)) from None
     shown = tuple(each if isinstance(each, ShownTask) else ShownTask(task=each) for each in board.tasks)
     found = Definition(path, board, shown, lines)
     _refuse_twice(found)
     _refuse_bad_paths(found)
     return found
+
+
+def _no_lists(value: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of keys that hold lists, in words that say how to write one."""
+    for key in LISTS:
+        if isinstance(value.get(key), str):
+            yield Problem((key,), f"must be a list: [{value[key]}]")
+    tasks = value.get("tasks")
+    for place, entry in enumerate(tasks if isinstance(tasks, list) else ()):
+        if not isinstance(entry, str | dict):
+            yield Problem(("tasks", place), f"must be the name of a task, or keys such as 'task', not {entry!r}")
 
 
 def _refuse_twice(definition: Definition) -> None:

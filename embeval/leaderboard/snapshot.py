@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from embeval.core import border, strict_json
 from embeval.core.border import BORDER
 from embeval.core.facts import ModelFacts
 from embeval.core.result import Imported, TrainedOn
 from embeval.core.specs import ModelSpec
+from embeval.errors import StoreError
 from embeval.leaderboard.definition import RankBy
 
 SCHEMA_VERSION = 1
 """Version of the form of a built board."""
+REMEDY = "Build the board again: embeval leaderboard build."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,3 +319,20 @@ class Snapshot:
     """Failed runs, as sentences."""
     date: str | None = None
     """When the newest result was made."""
+
+
+def load(path: Path) -> Snapshot:
+    """The board in a ``board.json``. Raises ``StoreError`` where it is missing, broken or of another form."""
+    try:
+        value = strict_json.loads(path.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{path}: can't be read ({error.strerror}).") from None
+    except ValueError as error:
+        raise StoreError(f"{path}: not valid JSON ({error}).\n{REMEDY}") from None
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise StoreError(f"{path}: not a board of form {SCHEMA_VERSION} (found {version!r}).\n{REMEDY}")
+    try:
+        return border.load(Snapshot, value)
+    except border.BorderError as error:
+        raise StoreError(f"{path}: not a board: {error.problems[0]}\n{REMEDY}") from None

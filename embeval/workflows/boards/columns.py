@@ -92,13 +92,14 @@ def _alike(column: Column, columns: Sequence[Column], part: str) -> bool:
 
 def remarks(board: Board, columns: Sequence[Column], tasks: Tasks) -> list[str]:
     """What a reader should know of the choice of columns, as sentences."""
-    found = []
     of_task: dict[tuple[str, str], list[str]] = {}
     for column in columns:
         of_task.setdefault((column.task, column.split), []).append(column.heading)
-    for headings in of_task.values():
-        if len(headings) > 1:
-            found.append(f"{', '.join(headings)}: one task in several ways, each of which counts.")
+    found = [
+        f"{', '.join(headings)}: one task in several ways, each of which counts."
+        for headings in of_task.values()
+        if len(headings) > 1
+    ]
     if tasks.unfinished:
         found.append(f"Without a column, since every run of them failed: {', '.join(tasks.unfinished)}.")
     if n := board.hidden_columns:
