@@ -150,7 +150,8 @@ class Retention:
     __pydantic_config__ = BORDER
 
     quality: float | None = None
-    """The mean that the board ranks by, over groups for ``mean_type``, else over tasks; null with a gap."""
+    """The mean that the board ranks by, over groups for ``mean_type``, else over tasks; null with a gap. Of values of
+    which less is better the other way round, so that above 1 is better than the reference in any case."""
     size: float | None = None
     """Bytes of its weights."""
     vectors: float | None = None
@@ -277,7 +278,7 @@ class Point:
     values: tuple[float | None, ...]
     """Its values, in the order of the columns; null: a gap."""
     mean: float | None
-    """Their mean over tasks as the board weighs them; null with a gap."""
+    """Their mean over tasks as the board weighs them; null with a gap, and of columns of both directions."""
 
 
 @dataclass(frozen=True, kw_only=True)

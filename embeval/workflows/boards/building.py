@@ -52,7 +52,7 @@ def snapshot(definition: Definition) -> Snapshot:
     models = tuple(_model(board, board.rows[row], standings[row], taken[row], gathered) for row in order)
     reference = choosing.reference(definition, models)
     production = choosing.production(definition, models, gathered.tags)
-    models = retention.beside(models, reference, rules.rank_by)
+    models = retention.beside(models, reference, shown, rules.rank_by)
     models, judged = verdicts.judged(models, production, definition, gathered)
     models, of_items = items.with_items(models, shown, reference, definition, gathered)
     models = reports.linked(models, reference, definition)

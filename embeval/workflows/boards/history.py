@@ -62,18 +62,24 @@ def _point(
     date = max(each.started_at for each in results)
     if not date or all(value is None for value in values):
         return None
-    counted = ranking.ranked(columns)
-    known = np.array([[np.nan if values[place] is None else values[place] for place in counted]], dtype=np.float64)
-    shares = standings.task_shares([columns[place].weight for place in counted])
-    mean = float(standings.means(known, shares)[0]) if counted else float("nan")
     return Point(
         model=model,
         label=label,
         revision=results[0].model.revision or "",
         date=date,
         values=tuple(values),
-        mean=None if np.isnan(mean) else mean,
+        mean=_mean(values, columns),
     )
+
+
+def _mean(values: Sequence[float | None], columns: Sequence[Column]) -> float | None:
+    """Over the columns that count; None with a gap, and where more is better in some and less in others."""
+    counted = ranking.ranked(columns)
+    known = [value for place in counted if (value := values[place]) is not None]
+    if not counted or len(known) < len(counted) or len({columns[place].higher_is_better for place in counted}) > 1:
+        return None
+    shares = standings.task_shares([columns[place].weight for place in counted])
+    return float(standings.means(np.array([known]), shares)[0])
 
 
 def _measured(results: Sequence[Result]) -> dict[tuple[str, str, str, str], Result]:

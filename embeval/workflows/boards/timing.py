@@ -19,6 +19,8 @@ from embeval.leaderboard.board import Board, ColumnKey, Row
 MIN_TEXTS = 500
 """Texts that have to go through a model before its speed means something: the first batches are slow."""
 LATENCY = "latency_p95_ms"
+ENDPOINT = "endpoint"
+"""The device of a model that runs behind one, whatever machine asks it."""
 PLAIN = (None, "cpu")
 """Devices that the name of the processor tells already."""
 
@@ -107,6 +109,8 @@ def _by_machine(row: Row, columns: Collection[ColumnKey]) -> dict[Machine, _Foun
 
 def _machine(result: Result) -> Machine:
     origin = result.provenance
+    if origin.device == ENDPOINT:
+        return Machine(ENDPOINT, None)
     told = f"{origin.cpu}, {plural(origin.n_cpus, 'processor')}"
     if origin.device not in PLAIN:
         told = f"{told}, {origin.device}"

@@ -57,6 +57,8 @@ def test_gaps_and_refused_columns() -> None:
     assert (first.values, first.mean) == ((0.2, None), None)
     first, last = history.points([*NEWEST, *lacking], KEYS, [columns[0], column(KEYS[1], refused="tokens")])
     assert (first.mean, last.mean) == (0.2, 0.6)
+    two_ways = [columns[0], replace(columns[1], higher_is_better=False)]
+    assert [each.mean for each in history.points([*NEWEST, scored(0.1, "a", "v1", 1)], KEYS, two_ways)] == [None, None]
 
 
 def test_one_revision_is_no_history() -> None:

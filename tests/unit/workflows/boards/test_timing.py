@@ -78,11 +78,14 @@ def test_the_machine_that_most_models_were_measured_on() -> None:
             result("c", "two", speed=500.0, cpu="Xeon"),
             result("c", "three", speed=500.0, cpu="Xeon"),
             result("d", "one", speed=700.0, device="cuda:0 (H200)"),
+            result("e", "one", speed=700.0, device="endpoint", threads=None),
         ]
     )
-    assert {label: each.elsewhere for label, each in found.items()} == {"a": False, "b": False, "c": False, "d": True}
+    away = {label for label, each in found.items() if each.elsewhere}
+    assert (away, found.keys() - away) == ({"d", "e"}, {"a", "b", "c"})
     assert (found["c"].tokens_per_s, str(found["c"].machine)) == (110.0, "EPYC, 4 processors, 2 threads")
     assert str(found["d"].machine) == "EPYC, 4 processors, cuda:0 (H200), 2 threads"
+    assert str(found["e"].machine) == "endpoint"
 
 
 def test_other_threads_are_another_machine() -> None:
