@@ -188,7 +188,7 @@ class Result:
     @property
     def label(self) -> str:
         """The label of the model, which says if its numbers are imported."""
-        return label_of(self.model, self.imported)
+        return label_of(self.model, imported=self.imported is not None)
 
     @property
     def started_at(self) -> str:
@@ -206,9 +206,9 @@ class Result:
         return None if self.main_score is None else self.scores.get(self.main_score)
 
 
-def label_of(model: ModelSpec, imported: Imported | None) -> str:
+def label_of(model: ModelSpec, *, imported: bool) -> str:
     """The label of a model, which says if its numbers are imported."""
-    return model.label if imported is None else f"{model.label} {IMPORTED}"
+    return f"{model.label} {IMPORTED}" if imported else model.label
 
 
 def without_timings(result: strict_json.Json) -> strict_json.Json:

@@ -267,8 +267,17 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     protocols: dict[str, Mapping[str, strict_json.Json]] = {}
     rerankers: dict[str, str] = {}
     levels: dict[ColumnKey, set[float]] = {}
-    ours: dict[_Measured, list[ColumnKey]] = {}
+    ours: dict[_Measured, dict[ColumnKey, None]] = {}
+    digests: dict[int, str] = {}
     failed, published = [], []
+
+    def column_of(result: Result, metric: str) -> ColumnKey:
+        protocol = result.signature.protocol  # one for many results, where they come from a catalogue
+        digest = digests.get(id(protocol))
+        if digest is None:
+            digest = digests[id(protocol)] = result.signature.protocol_digest[:8]
+        version = result.signature.metrics.get(metric, 0)
+        return ColumnKey(result.task.name, result.split, result.subset, metric, version, digest)
 
     def put(result: Result, column: ColumnKey) -> None:
         row = RowKey.of(result)
@@ -288,9 +297,9 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
             continue
         if not result.stands:
             continue
-        column = _column(result, name)
+        column = column_of(result, name)
         put(result, column)
-        ours.setdefault(_Measured.of(result, name), []).append(column)
+        ours.setdefault(_Measured.of(result, name), {})[column] = None
         newest[column] = max(newest.get(column, ""), result.started_at)
         protocols[column.protocol] = result.signature.protocol
         rerankers[column.protocol] = _reranker(result)
@@ -300,10 +309,10 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     only_published = set[ColumnKey]()
     for result, name in published:
         fitting = [column for column in ours.get(_Measured.of(result, name), ()) if column in shown_of_ours]
-        for column in dict.fromkeys(fitting):
+        for column in fitting:
             put(result, column)
         if not fitting and result.stands:
-            column = _column(result, name)
+            column = column_of(result, name)
             put(result, column)
             only_published.add(column)
             protocols[column.protocol], rerankers[column.protocol] = result.signature.protocol, _reranker(result)
@@ -325,17 +334,6 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
         hidden_columns=len(newest) - len(shown_of_ours),
         hidden_failures=len(failed) - len(told),
         levels=tuple(sorted(set().union(*(levels.get(column, set()) for column in columns)))),
-    )
-
-
-def _column(result: Result, metric: str) -> ColumnKey:
-    return ColumnKey(
-        result.task.name,
-        result.split,
-        result.subset,
-        metric,
-        result.signature.metrics.get(metric, 0),
-        result.signature.protocol_digest[:8],
     )
 
 

@@ -79,7 +79,9 @@ class Holdings:
         """(names of the tasks, labels and names of the models)."""
         tasks, models = self.packed.names(list(self.rows.values()))
         tasks |= {each.task.name for each in self.fresh.values()}
-        models |= {name for each in self.fresh.values() for name in names_of(each.model, each.imported)}
+        models |= {
+            name for each in self.fresh.values() for name in names_of(each.model, imported=each.imported is not None)
+        }
         return tasks, models
 
     def fitting(self, wanted: Wanted) -> Iterator[tuple[str, Result, bool]]:
@@ -144,7 +146,7 @@ def _parts(place: str) -> list[str]:
 
 def _stamp(path: str, *, folder: bool = False) -> Stamp:
     """Raises ``OSError``. The size of a folder says nothing, and some file systems change it as they like."""
-    found = os.stat(path)
+    found = os.stat(path)  # noqa: PTH116 - a hundred thousand of them
     return 0 if folder else found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino & (2**63 - 1)
 
 
@@ -242,7 +244,7 @@ def _save(root: Path, catalogue: _Catalogue) -> None:
 def _load(root: Path) -> _Catalogue:
     """The catalogue of a folder; one of nothing where there is none that can be read and understood."""
     try:
-        with np.load(root / FILE, allow_pickle=False) as read:
+        with (root / FILE).open("rb") as file, np.load(file, allow_pickle=False) as read:
             if _texts(read["form"]) != [_form()]:
                 return _Catalogue()
             names = ([*names.split("/")] if names else [] for names in _texts(read["names"]))

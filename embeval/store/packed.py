@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from embeval.core import border, strict_json
 from embeval.core.border import BORDER
-from embeval.core.result import FileRef, Imported, MetricValue, Result, Timings, label_of
+from embeval.core.result import FileRef, MetricValue, Result, Timings, label_of
 from embeval.core.signature import Signature
 from embeval.core.specs import ModelSpec
 
+Numbers = npt.NDArray[np.int64]
 OWN = ("timings", "items", "run")
 """Fields that no two results share."""
 NUMBERS = ("value", "ci_low", "ci_high")
@@ -35,6 +36,9 @@ PARTS = (*SHARED, *SIGNED, "metrics of the scores")
 """What a row of ``Packed.parts`` tells, in this order."""
 ABSENT = -1
 """A field that a file leaves out."""
+NULL = "null"
+"""The text of one that it leaves open."""
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _PLACE = {name: place for place, name in enumerate(PARTS)}
 _TYPES = [*(get_type_hints(Result)[name] for name in SHARED), *(get_type_hints(Signature)[name] for name in SIGNED)]
 
@@ -61,15 +65,15 @@ class Wanted(NamedTuple):
         """Whether a result is one of them."""
         return (
             self.task(result.task.name)
-            and any(map(self.model, names_of(result.model, result.imported)))
+            and any(map(self.model, names_of(result.model, imported=result.imported is not None)))
             and self.subset(result.subset)
             and self.status(result.status)
         )
 
 
-def names_of(model: ModelSpec, imported: Imported | None) -> tuple[str, str]:
+def names_of(model: ModelSpec, *, imported: bool) -> tuple[str, str]:
     """(label, name) by which a model is looked for."""
-    return label_of(model, imported), model.name
+    return label_of(model, imported=imported), model.name
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,7 @@ class Packer:
 
     def _place(self, value: strict_json.Json) -> int:
         """Where the text of a value stands among the texts; its keys keep their order."""
-        text = json.dumps(value, separators=(",", ":"))
+        text = _ENCODER.encode(value)
         return self._places.setdefault(text, len(self._places))
 
     def arrays(self) -> Arrays:
@@ -182,34 +186,39 @@ class Packed:
         self._rests: dict[int, dict[str, Any]] = {}
 
     def names(self, rows: Sequence[int]) -> tuple[set[str], set[str]]:
-        """(names of the tasks, names of the models) of some results."""
-        tasks, models = self._looked_for(rows, "task"), self._looked_for(rows, "model", "imported")
+        """(names of the tasks, labels and names of the models) of some results."""
+        tasks = np.unique(self._column(rows, "task")).tolist()
+        models = np.unique(self._models(rows)).tolist()
         return (
-            {self._part("task", *ids).name for ids in set(tasks)},
-            {name for ids in set(models) for name in self._names_of(*ids)},
+            {self._part("task", each).name for each in tasks},
+            {name for each in models for name in self._names_of(each)},
         )
 
     def fitting(self, rows: Sequence[int], wanted: Wanted) -> list[int]:
         """Those of some results that are wanted."""
-        columns: list[list[bool]] = []
-        tasks, models = self._looked_for(rows, "task"), self._looked_for(rows, "model", "imported")
-        good = {ids: wanted.task(self._part("task", *ids).name) for ids in set(tasks)}
-        columns.append([good[ids] for ids in tasks])
-        good = {ids: any(map(wanted.model, self._names_of(*ids))) for ids in set(models)}
-        columns.append([good[ids] for ids in models])
-        for name, test in (("subset", wanted.subset), ("status", wanted.status)):
-            found = self._looked_for(rows, name)
-            good = {ids: test(self._part(name, *ids)) for ids in set(found)}
-            columns.append([good[ids] for ids in found])
-        return [row for row, *fits in zip(rows, *columns, strict=True) if all(fits)]
+        fits = [
+            _tested(self._column(rows, "task"), lambda which: wanted.task(self._part("task", which).name)),
+            _tested(self._models(rows), lambda which: any(map(wanted.model, self._names_of(which)))),
+            _tested(self._column(rows, "subset"), lambda which: wanted.subset(self._part("subset", which))),
+            _tested(self._column(rows, "status"), lambda which: wanted.status(self._part("status", which))),
+        ]
+        found: list[int] = np.asarray(rows, np.int64)[np.all(fits, axis=0)].tolist()
+        return found
 
-    def _looked_for(self, rows: Sequence[int], *names: str) -> list[tuple[int, ...]]:
-        """The texts of some parts of some results."""
-        chosen = self.arrays.parts[np.asarray(rows, np.int64)]
-        return list(zip(*(chosen[:, _PLACE[name]].tolist() for name in names), strict=True))
+    def _column(self, rows: Sequence[int], name: str) -> Numbers:
+        """The texts of a part of some results."""
+        return self.arrays.parts[np.asarray(rows, np.int64), _PLACE[name]].astype(np.int64)
 
-    def _names_of(self, model: int, imported: int) -> tuple[str, str]:
-        return names_of(self._part("model", model), self._part("imported", imported))
+    def _models(self, rows: Sequence[int]) -> Numbers:
+        """The texts of the models of some results, doubled, and one more for those that are imported."""
+        imported = _tested(
+            self._column(rows, "imported"), lambda which: which != ABSENT and self.arrays.texts[which] != NULL
+        )
+        return self._column(rows, "model") * 2 + imported
+
+    def _names_of(self, which: int) -> tuple[str, str]:
+        model, imported = divmod(which, 2)
+        return names_of(self._part("model", model), imported=bool(imported))
 
     def result(self, row: int) -> Result:
         """A result, equal to the one that was taken in."""
@@ -257,13 +266,16 @@ class Packed:
 class Scores(Mapping[str, MetricValue]):
     """The scores of a packed result: each is built when it is looked at."""
 
-    __slots__ = ("_names", "_packed", "_row")
+    __slots__ = ("_built", "_names", "_packed", "_row")
 
     def __init__(self, packed: Packed, row: int, names: Mapping[str, int]) -> None:
         self._packed, self._row, self._names = packed, row, names
+        self._built: dict[str, MetricValue] = {}
 
     def __getitem__(self, name: str) -> MetricValue:
-        return self._packed.score(self._row, self._names[name])
+        if name not in self._built:
+            self._built[name] = self._packed.score(self._row, self._names[name])
+        return self._built[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._names  # what Mapping does would build the score
@@ -282,6 +294,12 @@ class Scores(Mapping[str, MetricValue]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
+
+
+def _tested(texts: Numbers, test: Callable[[int], bool]) -> npt.NDArray[np.bool_]:
+    """The outcome of a test for each, which is made once for equal ones."""
+    distinct, places = np.unique(texts, return_inverse=True)
+    return np.array([test(each) for each in distinct.tolist()], np.bool_)[places]
 
 
 def _known(number: float) -> float | None:
