@@ -214,7 +214,8 @@ class Packed:
         imported = _tested(
             self._column(rows, "imported"), lambda which: which != ABSENT and self.arrays.texts[which] != NULL
         )
-        return self._column(rows, "model") * 2 + imported
+        both: Numbers = self._column(rows, "model") * 2 + imported
+        return both
 
     def _names_of(self, which: int) -> tuple[str, str]:
         model, imported = divmod(which, 2)

@@ -25,6 +25,8 @@ METRICS = {
 """Metrics of a made-up result by its kind, the main one first; other kinds have those of STS."""
 PLACE = re.compile(r'"@(\d)"')
 """Where a number is put into the text of a made-up result."""
+AROUND = (0.0, -0.02, 0.02)
+"""What is added for the value of a score and the ends of its interval."""
 
 
 def synthetic(n_models: int, n_tasks: int, *, seed: int = 0, n_tested: int = 0, name: str = "model") -> Snapshot:
@@ -104,10 +106,11 @@ def synthetic_store(folder: Path, n_models: int, n_tasks: int, *, seed: int = 0)
         made = [_result(n_tasks, number, origin, spec) for spec in map(_spec, range(n_models))]
         pieces = PLACE.split(_text(made[0]))
         model = strict_json.dumps({"model": border.dump(made[0].model)})[2:-3]
-        values = np.clip(skill[:, None] + rng.normal(0.0, 0.05, (n_models, len(pieces) // 2)), 0.0, 1.0)
+        values = np.clip(skill[:, None] + rng.normal(0.0, 0.05, (n_models, len(made[0].scores))), 0.02, 0.98)
         for result, numbers in zip(made, values.tolist(), strict=True):
             filled = list(pieces)
-            filled[1::2] = map(repr, numbers)
+            for place, digit in enumerate(pieces[1::2]):
+                filled[2 * place + 1] = repr(numbers[place // len(AROUND)] + AROUND[int(digit)])
             text = "".join(filled).replace(model, strict_json.dumps({"model": border.dump(result.model)})[2:-3])
             text = text.replace(made[0].signature.model_digest, result.signature.model_digest)
             path = store.path(result)
