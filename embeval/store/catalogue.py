@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embeval.core import border, strict_json
+from embeval.core import border, collector, strict_json
 from embeval.core.provenance import installed
 from embeval.core.result import Result
 from embeval.errors import StoreError
@@ -98,6 +98,7 @@ class Holdings:
                 yield place, self.packed.result(row), place in self.unread
 
 
+@collector.paused()
 def holdings(root: Path, read: Read, tell: Tell) -> Holdings:
     """Every result in a folder.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embeval import metrics
+from embeval.core import collector
 from embeval.core.result import MetricValue, Result
 from embeval.errors import UnknownNameError
 from embeval.leaderboard import ranking
@@ -31,8 +32,9 @@ TYPES = {
 
 def snapshot(definition: Definition) -> Snapshot:
     """The board as its results make it. Raises ``ConfigError`` and ``StoreError``."""
-    gathered = gathering.gather(definition)
-    board = build(gathered.results, older=definition.board.older)
+    with collector.paused():
+        gathered = gathering.gather(definition)
+        board = build(gathered.results, older=definition.board.older)
     columns = [_column(board, key) for key in board.columns]
     values = np.array([[_value(row.cells.get(key)) for key in board.columns] for row in board.rows])
     values = values.reshape(len(board.rows), len(columns))
