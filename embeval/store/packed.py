@@ -207,7 +207,8 @@ class Packed:
 
     def _column(self, rows: Sequence[int], name: str) -> Numbers:
         """The texts of a part of some results."""
-        return self.arrays.parts[np.asarray(rows, np.int64), _PLACE[name]].astype(np.int64)
+        texts: Numbers = self.arrays.parts[np.asarray(rows, np.int64), _PLACE[name]].astype(np.int64)
+        return texts
 
     def _models(self, rows: Sequence[int]) -> Numbers:
         """The texts of the models of some results, doubled, and one more for those that are imported."""
@@ -226,8 +227,8 @@ class Packed:
         parts = self.arrays.parts[row].tolist()
         own = border.restore(_Own, self.arrays.own[row])
         return Result(
-            **self._told(SHARED, parts),
-            signature=Signature(**self._told(SIGNED, parts[len(SHARED) :])),
+            **self._told(parts, 0, len(SHARED)),
+            signature=Signature(**self._told(parts, len(SHARED), len(SHARED) + len(SIGNED))),
             scores=Scores(self, row, self._names(parts[-1])),
             timings=own.timings,
             items=own.items,
@@ -244,9 +245,14 @@ class Packed:
             rest = self._rests[which] = dict(zip(REST, json.loads(self.arrays.texts[which]), strict=True))
         return MetricValue(value=_known(value), ci_low=_known(low), ci_high=_known(high), **rest)
 
-    def _told(self, names: Sequence[str], parts: Sequence[int]) -> dict[str, Any]:
-        """Field -> value, of those that the file of a result tells."""
-        return {name: self._part(name, which) for name, which in zip(names, parts, strict=False) if which != ABSENT}
+    def _told(self, parts: Sequence[int], start: int, end: int) -> dict[str, Any]:
+        """Field -> value, of those between two places that the file of a result tells."""
+        there = zip(PARTS[start:end], parts[start:end], self._read[start:end], strict=True)
+        return {
+            name: read[which] if which in read else self._part(name, which)
+            for name, which, read in there
+            if which != ABSENT
+        }
 
     def _names(self, which: int) -> Mapping[str, int]:
         """Metric name -> place among the scores of a result."""

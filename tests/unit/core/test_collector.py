@@ -17,13 +17,19 @@ def enabled() -> Iterator[None]:
     gc.enable()
 
 
-def test_it_is_off_within_and_on_after_an_error_too() -> None:
-    """Also where one pause stands in another."""
-    with pytest.raises(ValueError, match="x"), collector.paused():
+def nested() -> None:
+    """One pause in another, and an error."""
+    with collector.paused():
         with collector.paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
         raise ValueError("x")
+
+
+def test_it_is_off_within_and_on_after_an_error_too() -> None:
+    """Also where one pause stands in another."""
+    with pytest.raises(ValueError, match="x"):
+        nested()
     assert gc.isenabled()
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -421,6 +422,25 @@ def test_nothing_but_the_file_is_left(store: ResultStore) -> None:
     (store.root / catalogue.FILE).unlink()
     list(store.find())
     assert sorted(path.name for path in store.root.iterdir() if path.is_file()) == [catalogue.FILE]
+
+
+def test_many_at_once(store: ResultStore) -> None:
+    """Some search and write it while another stores: each finds what was there, and the end is as the files say."""
+    (one, *_) = store.find(task="Task1")
+
+    def search(_: int) -> list[int]:
+        return [len(list(store.find())) for _ in range(6)]
+
+    with ThreadPoolExecutor(3) as pool:
+        counts = pool.map(search, range(3))
+        for number in range(10):
+            store.put(dataclasses.replace(one.result, model=ModelSpec(name=f"new/{number}", revision="1")))
+        for each in counts:
+            assert each == sorted(each)
+            assert 12 <= min(each) <= max(each) <= 22
+    found = as_bytes(store.find())
+    assert len(found) == 22
+    assert found == by_files(store)
 
 
 # what does not rest on it
