@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
+ROUNDING = 1e-12
+"""Difference of two means, in parts of the largest, up to which they are equal."""
 
 
 def task_shares(weights: Sequence[float]) -> list[float]:
@@ -28,16 +30,24 @@ def type_shares(weights: Sequence[float], groups: Sequence[str]) -> list[float]:
 
 
 def means(values: Values, shares: Sequence[float]) -> Values:
-    """float64 [K]: weighted mean of each row of ``values`` [K, T]; NaN for a row with a gap."""
-    return np.asarray(values @ np.asarray(shares, dtype=float)) if values.size else np.full(len(values), np.nan)
+    """float64 [K]: weighted mean of each row of ``values`` [K, T]; NaN for a row with a gap.
+
+    Added up task by task, so that every machine, and the page, gets the same digits.
+    """
+    total = np.zeros(len(values))
+    for share, column in zip(shares, values.T, strict=True):
+        total += share * column
+    return total
 
 
-def means_of_known(values: Values, shares: Sequence[float]) -> Values:
-    """float64 [K]: weighted mean of what a row has, its gaps left out; NaN for a row with nothing."""
-    known = ~np.isnan(values)
-    weights = known * np.asarray(shares, dtype=float)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).dot(np.diag(shares)).sum(axis=1) / weights.sum(axis=1))
+def at_worst(values: Values) -> Values:
+    """float64 [K, T]: the values, higher being better, with each gap as the worst that any row has there.
+
+    So a gap helps nobody, as it does not in Borda's count: a model never stands above one that is as good wherever both
+    have a value, but for gaps of that one. Of a column without any value all get 0.
+    """
+    worst = np.where(np.isnan(values), np.inf, values).min(axis=0, initial=np.inf)
+    return np.where(np.isnan(values), np.where(np.isinf(worst), 0.0, worst), values)
 
 
 def borda(values: Values) -> npt.NDArray[np.int64]:
@@ -64,5 +74,14 @@ def average_ranks(values: Values) -> Values:
 
 
 def competition_ranks(values: Values) -> npt.NDArray[np.int64]:
-    """int64 [n]: ranks from 1, smallest first; equal ones share the better: 1, 2, 2, 4."""
-    return np.asarray(np.searchsorted(np.sort(values), values, side="left") + 1, dtype=np.int64)
+    """int64 [n]: ranks from 1, smallest first; equal ones share the better: 1, 2, 2, 4.
+
+    Values are equal that differ by rounding alone: the same scores add up differently in another order.
+    """
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    smallest = ROUNDING * float(np.abs(values).max(initial=0.0))
+    starts = np.concatenate([[True], np.diff(ascending) > smallest]) if len(values) else np.zeros(0, dtype=np.bool_)
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.maximum.accumulate(np.where(starts, np.arange(1, len(values) + 1), 1))
+    return ranks

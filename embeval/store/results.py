@@ -7,7 +7,8 @@
                                                        <split>.<subset>.error.json
 
 Item files are named by their content and written first, the JSON last and atomically: a JSON that is there has
-its items. A failed run leaves an ``error.json`` and never touches a result that was finished before.
+its items. A failed run leaves an ``error.json`` and never touches a result that was finished before. A folder of many
+results has a catalogue beside them, ``.catalogue.npz``, which may go at any time.
 """
 
 from __future__ import annotations
