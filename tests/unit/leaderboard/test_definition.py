@@ -33,6 +33,7 @@ level: 0.9
 older: true
 items: 3
 texts: true
+data: ../data
 reports: true
 outputs: [json]
 """
