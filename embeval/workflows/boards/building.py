@@ -44,8 +44,8 @@ def snapshot(definition: Definition) -> Snapshot:
         raise StoreError(f"{definition.path}: {_nothing(board, gathered)}")
     values = np.array([[_value(row.cells.get(key)) for key in board.columns] for row in board.rows])
     rules = ranking.Rules(definition.board.rank_by, definition.board.gaps, definition.board.level)
-    rows, pairs = testing.tested(board, shown, values, gathered)
-    standings = ranking.standings_of(values, shown, rules, rows, pairs)
+    rows, pairs, untested, of_tests = testing.tested(board, shown, values, rules, gathered)
+    standings = ranking.standings_of(values, shown, rules, rows, pairs, untested)
     order = sorted(range(len(board.rows)), key=lambda row: (standings[row].rank or UNRANKED, board.rows[row].label))
     place_of = {row: place for place, row in enumerate(order)}
     taken = measuring.measures(board, definition)
@@ -72,11 +72,12 @@ def snapshot(definition: Definition) -> Snapshot:
         history=history.points(gathered.everything, board.columns, shown),
         remarks=(
             *board.of_values(),
-            *columns.remarks(board, shown, tasks),
+            *columns.remarks(board, tasks),
             *measuring.remarks(models),
             *judged,
             *gathered.notes,
             *of_items,
+            *of_tests,
             *_left_out(gathered),
         ),
         failures=board.failures,

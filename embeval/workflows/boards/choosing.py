@@ -46,17 +46,14 @@ def known(names: Iterable[str], wanted: str) -> str:
     return did_you_mean(wanted, there) or (f"There are: {listed}." if there else "There are none.")
 
 
-def model_names(results: Iterable[Result]) -> dict[RowKey, tuple[str, str, str]]:
+def model_names(keys: Iterable[RowKey]) -> dict[RowKey, tuple[str, str, str]]:
     """Each model with its unlike label, its label and its name."""
-    keys = {RowKey.of(each): each for each in results}
-    labels = unique_labels(keys)
-    return {key: (labels[key], key.label, key.name) for key in keys}
+    labels = unique_labels(dict.fromkeys(keys))
+    return {key: (label, key.label, key.name) for key, label in labels.items()}
 
 
 def models(definition: Definition, names: Mapping[RowKey, Sequence[str]]) -> set[RowKey]:
-    """The models that a board shows. Raises ``ConfigError`` for a pattern that fits none."""
-    if not definition.board.models:
-        return set(names)
+    """The models that fit the patterns of a board. Raises ``ConfigError`` for a pattern that fits none."""
     found = set[RowKey]()
     for place, pattern in enumerate(definition.board.models):
         fits = fitting(pattern, names)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from embeval import metrics
 from embeval.core.signature import RESERVED_SUBSETS
-from embeval.errors import UnknownNameError
-from embeval.leaderboard.board import Board, ColumnKey
+from embeval.leaderboard.board import Board, ColumnKey, higher_is_better
 from embeval.leaderboard.definition import ShownTask
 from embeval.leaderboard.snapshot import Column
 from embeval.workflows.boards.choosing import Tasks
@@ -49,10 +47,6 @@ def _column(board: Board, key: ColumnKey, entry: ShownTask) -> Column:
     results = [row.results[key] for row in board.rows if key in row.results]
     first = results[0]
     kind = first.task.category or TYPES.get(first.task.type, first.task.type)
-    try:
-        higher = metrics.get(key.metric).higher_is_better
-    except UnknownNameError:  # of an imported result
-        higher = True
     heading = board.headings[key]
     return Column(
         task=key.task,
@@ -64,8 +58,9 @@ def _column(board: Board, key: ColumnKey, entry: ShownTask) -> Column:
         metric=key.metric,
         metric_version=key.metric_version,
         protocol=key.protocol,
-        higher_is_better=higher,
+        higher_is_better=higher_is_better(key.metric),
         weight=entry.weight,
+        refused=board.refused.get(key),
         n_items=max((each.scores[key.metric].n_items for each in results), default=0) or None,
     )
 
@@ -90,19 +85,12 @@ def _alike(column: Column, columns: Sequence[Column], part: str) -> bool:
     )  # fmt: skip
 
 
-def remarks(board: Board, columns: Sequence[Column], tasks: Tasks) -> list[str]:
-    """What a reader should know of the choice of columns, as sentences."""
-    of_task: dict[tuple[str, str], list[str]] = {}
-    for column in columns:
-        of_task.setdefault((column.task, column.split), []).append(column.heading)
-    found = [
-        f"{', '.join(headings)}: one task in several ways, each of which counts."
-        for headings in of_task.values()
-        if len(headings) > 1
-    ]
+def remarks(board: Board, tasks: Tasks) -> list[str]:
+    """What a reader should know of columns that aren't there, as sentences."""
+    found = []
     if tasks.unfinished:
         found.append(f"Without a column, since every run of them failed: {', '.join(tasks.unfinished)}.")
     if n := board.hidden_columns:
         older = "1 older column is" if n == 1 else f"{n} older columns are"
-        found.append(f"{older} left out: newer results of the same task are of other data.")
+        found.append(f"{older} left out: newer results of the same task are of other data; 'older: true' shows all.")
     return found

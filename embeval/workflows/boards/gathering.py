@@ -63,17 +63,25 @@ def gather(definition: Definition) -> Gathered:
         folders = ", ".join((*definition.board.results, *definition.board.imported))
         raise StoreError(broken[0] if broken else f"{definition.path}: there are no results in {folders}.")
     shown = _tagged(definition, found, tags, broken) if definition.board.tags else found
-    shown, notes = _newest(shown)
+    shown, notes = _newest(shown) if len(definition.board.results) > 1 else (shown, ())
     results = [*(stored.result for _, stored in shown), *published]
-    wanted = choosing.models(definition, choosing.model_names(results))
     return Gathered(
-        tuple(each for each in results if RowKey.of(each) in wanted),
+        tuple(_of_models(definition, results)),
         {id(stored.result): (store, stored) for store, stored in shown},
         tuple(broken),
         everything,
         tags,
         notes,
     )
+
+
+def _of_models(definition: Definition, results: list[Result]) -> list[Result]:
+    """The results of the models that the board shows."""
+    if not definition.board.models:
+        return results
+    keys = [RowKey.of(each) for each in results]
+    wanted = choosing.models(definition, choosing.model_names(keys))
+    return [each for key, each in zip(keys, results, strict=True) if key in wanted]
 
 
 def _there(definition: Definition, key: str, place: int, given: str, remedy: str) -> Path:

@@ -62,7 +62,7 @@ RELOAD = """
       if (known !== null && told !== known) location.reload();
       known = told;
     } catch {} // the server has stopped; the page stays
-  }, 2000);
+  }, 1000);
 })();
 """
 """Added to the page where it is served, and only there: it asks for the version, and loads the page again."""

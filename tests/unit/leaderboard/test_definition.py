@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from embeval.core import border
 from embeval.errors import ConfigError
@@ -33,7 +38,7 @@ level: 0.9
 older: true
 items: 3
 texts: true
-data: ../data
+data: ../../data
 reports: true
 outputs: [json]
 """
@@ -123,3 +128,26 @@ def test_no_file(tmp_path: Path) -> None:
     """The message names the command that writes one of this kind."""
     with pytest.raises(ConfigError, match="'embeval leaderboard init' writes one"):
         definition.load(tmp_path / "board.yaml")
+
+
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from(["task", "weight", "x"]), below),
+    max_leaves=5,
+)
+KEYS = st.sampled_from([*BoardFile.__dataclass_fields__, "titel"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.dictionaries(KEYS, ANYTHING, max_size=4))
+def test_whatever_stands_in_a_file(value: dict[str, Any]) -> None:
+    """It loads, or the complaint names the file and the line; no other error comes up."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            found = board(Path(folder), json.dumps(value))
+        except ConfigError as error:
+            message = str(error)
+        else:
+            message = None
+            assert {name: each for name, each in border.dump(found.board).items() if name in value}.keys() == {*value}
+    assert message is None or "board.yaml, line 1: " in message

@@ -159,7 +159,7 @@ def test_one_task_by_two_metrics(tmp_path: Path) -> None:
     three(tmp_path)
     made = built(tmp_path, "tasks: [docs, {task: docs, metric: recall_at_10}]\n")
     assert headings(made) == ["docs ndcg_at_10", "docs recall_at_10"]
-    assert made.remarks == ("docs ndcg_at_10, docs recall_at_10: one task in several ways, each of which counts.",)
+    assert made.remarks == ("docs counts in 2 columns. Tests take them for the same items.",)
 
 
 def test_patterns_of_tasks(tmp_path: Path) -> None:
@@ -239,6 +239,19 @@ def test_a_task_of_which_every_run_failed(tmp_path: Path) -> None:
     made = built(tmp_path, "tasks: [docs, broken]\n")
     assert headings(made) == ["docs"]
     assert "Without a column, since every run of them failed: broken." in made.remarks
+
+
+def test_older_data(tmp_path: Path) -> None:
+    """Results on data that isn't the latest have a column only on demand, and that is told."""
+    store = ResultStore(tmp_path / "results")
+    put(store, {NDCG: GOOD}, model="org/good", protocol={"data": "first"})
+    put(store, {NDCG: POOR}, model="org/good", protocol={"data": "second"}, days=1)
+    made = built(tmp_path, "")
+    assert [cell and cell.value for cell in made.models[0].cells] == [pytest.approx(0.2)]
+    assert made.remarks[0].startswith("1 older column is left out")
+    both = built(tmp_path, "older: true\n")
+    assert len(both.columns) == 2
+    assert len(set(headings(both))) == 2
 
 
 # --- tags, reference, production ------------------------------------------------------------------------------------
