@@ -22,7 +22,6 @@ from tests.support.mirror import lay_out
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 TOLERANCES = {"STSBenchmark": 1e-4, "STS12": 1e-4}
 """Task that is run here -> how near to the published score."""
 FILE = """\
