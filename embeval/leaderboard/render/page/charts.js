@@ -1,14 +1,14 @@
 /* Pictures: drawn when they come into view, and again when what the page shows has changed. Each is
-   {id, title, wide, controls(), make({palette, width})}; `make` gives {words, traces, layout, legend, table}, or words
-   alone where there is nothing to draw. */
+   {id, title, wide, controls(changed), make({palette, width})}; `make` gives {words, traces, layout, legend, table()},
+   or words alone where there is nothing to draw. */
 const PALETTES = {
   light: {
-    ground: "#ffffff", text: "#1b1f24", muted: "#57606a", line: "#d5d9df", faint: "#eceff2", point: "#7d8794",
+    ground: "#ffffff", text: "#1b1f24", muted: "#57606a", line: "#d5d9df", faint: "#eceff2", point: "#7d8794", veil: "rgba(255,255,255,0.75)",
     accent: "#0a53a8", better: "#1a6fb5", worse: "#c05621", middle: "#f3f4f6",
     series: ["#0a53a8", "#c2410c", "#0f766e", "#7e3aa8", "#8a5a00", "#b4236c"],
   },
   dark: {
-    ground: "#121519", text: "#e7eaee", muted: "#a4adb8", line: "#3a414a", faint: "#262c34", point: "#8f99a6",
+    ground: "#121519", text: "#e7eaee", muted: "#a4adb8", line: "#3a414a", faint: "#262c34", point: "#8f99a6", veil: "rgba(18,21,25,0.75)",
     accent: "#7fb8f5", better: "#4f9fe8", worse: "#e08a4f", middle: "#20262d",
     series: ["#7fb8f5", "#ffa470", "#5fd3bc", "#cfa6ff", "#f2c766", "#ff9ccb"],
   },
@@ -37,29 +37,29 @@ function startCharts() {
     part.append(there.node);
     standing.push(there);
     near.observe(there.node);
-    new ResizeObserver(() => there.width !== there.plot.clientWidth && redrawLater(there)).observe(there.plot);
+    new ResizeObserver(() => there.width !== there.plot.clientWidth && drawLater(there)).observe(there.plot);
   }
-  page.listen(() => standing.forEach(redrawLater));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => standing.forEach(redrawLater));
-  new MutationObserver(() => standing.forEach(redrawLater)).observe(document.documentElement, {
+  page.listen(() => standing.forEach(drawLater));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => standing.forEach(drawLater));
+  new MutationObserver(() => standing.forEach(drawLater)).observe(document.documentElement, {
     attributes: true,
     attributeFilter: ["data-theme", "class"],
   });
-  addEventListener("beforeprint", () => redrawForPaper(true));
-  addEventListener("afterprint", () => redrawForPaper(false));
+  addEventListener("beforeprint", () => drawForPaper(true));
+  addEventListener("afterprint", () => drawForPaper(false));
 }
 
 function framed(picture) {
   const words = element("p", { class: "words", id: `${picture.id}-words` });
   const plot = element("div", { class: "plot", role: "img", "aria-label": picture.title, "aria-describedby": words.id });
   const there = { ...picture, words, plot, isNear: false, isStale: true, waits: false, width: 0 };
-  there.legend = element("ul", { class: "legend" });
+  there.legend = element("ul", { class: "marks" });
   there.numbers = element("details", { ontoggle: () => tell(there) }, element("summary", {}, "As a table"));
   there.node = element(
     "figure",
     { class: picture.wide ? "picture wide" : "picture", id: picture.id },
     element("figcaption", {}, element("h3", {}, picture.title), words),
-    element("div", { class: "choices" }, picture.controls?.(() => redraw(there)) ?? []),
+    element("div", { class: "choices" }, picture.controls?.(() => drawPicture(there)) ?? []),
     there.legend,
     element("div", { class: "canvas" }, plot),
     there.numbers,
@@ -71,27 +71,27 @@ function seen(entries) {
   for (const entry of entries) {
     const there = standing.find((each) => each.node === entry.target);
     there.isNear = entry.isIntersecting;
-    if (there.isNear && there.isStale) redrawLater(there);
+    if (there.isNear && there.isStale) drawLater(there);
   }
 }
 
 /* Not at once: the table answers first, and of ten changes in a row one is drawn. */
-function redrawLater(there) {
+function drawLater(there) {
   there.isStale = true;
   if (!there.isNear || there.waits) return;
   there.waits = true;
   setTimeout(() => {
     there.waits = false;
-    if (there.isNear && there.isStale) redraw(there);
+    if (there.isNear && there.isStale) drawPicture(there);
   }, 60);
 }
 
-function redrawForPaper(isPaper) {
+function drawForPaper(isPaper) {
   isPrinting = isPaper;
-  for (const there of standing) if (there.width) redraw(there);
+  for (const there of standing) if (there.width) drawPicture(there);
 }
 
-function redraw(there) {
+function drawPicture(there) {
   there.isStale = false;
   there.plot.hidden = false;
   const palette = currentPalette();
@@ -117,7 +117,7 @@ function laidOut(layout, palette) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: palette.text },
+    font: { family: fontFamily, size: 12, color: palette.text },
     hoverlabel: { bgcolor: palette.ground, bordercolor: palette.muted, align: "left", font: { size: 12, color: palette.text } },
     hovermode: "closest",
     dragmode: false,
@@ -140,8 +140,10 @@ function followClicks(there) {
 
 /* The picture's numbers as a table, made when somebody opens it. */
 function tell(there) {
-  there.numbers.querySelector(".scrolled")?.remove();
-  if (there.numbers.open && there.table) there.numbers.append(plainTable(there.title, there.table.headings, there.table.rows));
+  there.numbers.querySelector(".numbers-box")?.remove();
+  if (!there.numbers.open || !there.table) return;
+  const { headings, rows } = there.table();
+  there.numbers.append(plainTable(there.title, headings, rows));
 }
 
 function legendEntry(mark, text) {
@@ -176,15 +178,24 @@ function roomFor(texts, width, size = 11) {
   return Math.ceil(Math.min(needed + 14, width * 0.4));
 }
 
+/* Room for headings that stand at 40 degrees. */
+const LONGEST_HEADING = 22;
+function slantedRoom(texts) {
+  return Math.ceil(Math.max(...texts.map((text) => textWidth(shortened(text, LONGEST_HEADING), 11))) * 0.66 + 22);
+}
+
 const ruler = document.createElement("canvas").getContext("2d");
+const fontFamily = getComputedStyle(document.body).fontFamily;
 function textWidth(text, size) {
-  ruler.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  const font = `${size}px ${fontFamily}`;
+  if (ruler.font !== font) ruler.font = font;
   return ruler.measureText(text).width;
 }
 
 /* The longest beginning and end of a name that fit. */
 function fitting(text, room, size = 11) {
-  for (let length = 60; length > 6; length -= 2) {
+  if (textWidth(shortened(text, 60), size) <= room) return shortened(text, 60);
+  for (let length = Math.min(text.length, 60); length > 6; length -= 2) {
     const found = shortened(text, length);
     if (textWidth(found, size) <= room) return found;
   }

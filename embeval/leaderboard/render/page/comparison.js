@@ -36,14 +36,14 @@ function clearPicked() {
 }
 
 function overallPart(one, other) {
-  const columns = chosenRanked();
+  const columns = rankedPlaces();
   const test = pairTest(one, other, columns);
   const apart = areApart(one, other);
   const better = test && test.gap > 0 ? one : other;
   const verdict = apart === null
     ? ["quiet", "Not tested", `${untestedOf(one, other)}, so the data says nothing on whether they differ.`]
     : apart
-      ? [better === other ? "good" : "bad", `${better === one ? "A" : "B"} is better`, "The board's tests tell the two apart: all pairs of its models, corrected by Holm."]
+      ? ["waived", `${better === one ? "A" : "B"} is better`, "The board's tests tell the two apart: all pairs of its models, corrected by Holm."]
       : ["unsure", "Not told apart", "The board's tests don't tell the two apart: all pairs of its models, corrected by Holm."];
   const own = test ? ` Tested as if they were the only two, and corrected for nothing: p ${probability(test.p)}.` : "";
   return element("div", { class: `gate ${verdict[0]}` }, element("p", {}, element("strong", { class: "badge" }, verdict[1]), " ", dataText(verdict[2] + own)));
@@ -58,19 +58,20 @@ function untestedOf(one, other) {
 function comparedTasks(one, other) {
   const shown = page.chosen;
   const rows = shown.map((column) => comparedTask(one, other, column));
-  const columns = chosenRanked();
+  const columns = rankedPlaces();
   if (columns.length > 1 && isOneWay(columns)) rows.unshift(comparedMean(one, other, columns));
-  const table = plainTable("B less A, task by task", ["Task", "A", "B", "Difference", "p", "Finding"], rows);
+  const table = plainTable("B less A, task by task", ["Task", "A", "B", "Difference", "p", "Finding"], rows, [0, 5]);
   return element("section", {}, element("h3", {}, "Quality"), table,
-    element("p", { class: "small muted" }, `p is of the t-test of this pair on this task alone, corrected for nothing: of ${plural(rows.length, "such test")}, one in ${Math.round(1 / (1 - board.level))} would find a difference where there is none.`));
+    element("p", { class: "small muted" }, `p is of the t-test of this pair on this task alone, corrected for nothing: one in ${Math.round(1 / (1 - board.level))} such tests finds a difference where there is none.`));
 }
 
 function comparedMean(one, other, columns) {
   const key = board.rank_by === "mean_type" ? "mean_type" : "mean_task";
   const [before, after] = [one, other].map((place) => page.standings[place][key]);
   const test = pairTest(one, other, columns);
+  const shares = sharesOf(columns, key === "mean_type");
   const name = element("strong", {}, key === "mean_type" ? "Mean over groups" : "Mean over tasks");
-  return [name, valueWithInterval(before, meanInterval(one, columns, key === "mean_type")), valueWithInterval(after, meanInterval(other, columns, key === "mean_type")),
+  return [name, valueWithInterval(before, meanInterval(one, columns, shares)), valueWithInterval(after, meanInterval(other, columns, shares)),
     ...finding(before, after, board.columns[columns[0]].higher_is_better, test)];
 }
 
@@ -123,7 +124,7 @@ function costRatio([before, after], higher) {
   if (before === after) return "the same";
   if (before === 0 || after === 0) return GAP;
   const isBetter = higher ? after > before : after < before;
-  return element("span", { class: `difference ${isBetter ? "good" : "bad"}` }, times(after / before), element("span", { "aria-hidden": "true" }, isBetter ? " ▲" : " ▼"), element("span", { class: "unseen" }, isBetter ? ", better" : ", worse"));
+  return element("span", { class: `difference ${isBetter ? "good" : "bad"}` }, times(after / before), element("span", { "aria-hidden": "true" }, isBetter ? " ▲" : " ▼"), element("span", { class: "hidden" }, isBetter ? ", better" : ", worse"));
 }
 
 function timingNote([before, after]) {

@@ -41,7 +41,8 @@ function detailHead(place, model) {
   return element(
     "header",
     { class: "detail-head" },
-    element("div", {}, element("p", { class: "eyebrow" }, rankSentence(place)), element("h2", { id: "detail-heading" }, dataText(model.label))),
+    element("div", {}, element("p", { class: "eyebrow" }, rankSentence(place)), element("h2", { id: "detail-heading", tabindex: -1, autofocus: true }, dataText(model.label)),
+      element("p", { class: "origin" }, dataText(model.spec.name), model.spec.revision ? [" · ", element("code", {}, dataText(model.spec.revision))] : null)),
     element("div", { class: "actions" }, step("Previous", at > 0 ? page.visible[at - 1] : undefined),
       step("Next", at >= 0 ? page.visible[at + 1] : undefined), picking,
       element("button", { type: "button", class: "close", onclick: () => document.getElementById("detail").close() }, "Close")),
@@ -97,30 +98,32 @@ function standingPart(place) {
 
 function takesPart(model) {
   const { measures = {}, facts = {}, retention } = model;
-  const beside = (share, way) => (isKnown(share) ? ` (${way === "speed" ? times(share) : percent(share)} of the reference's)` : "");
-  const joined = (text, share, way) => (text === GAP ? null : text + beside(share, way));
-  const measured = measures.speed_of ? ` as measured with ${visibleText(measures.speed_of)}` : "";
+  const known = (value, text, ...notes) => (isKnown(value) ? withNotes(text(value), notes) : null);
+  const kept = (share) => (isKnown(share) ? `${percent(share)} of the reference` : null);
+  const faster = isKnown(retention?.speed) ? `${times(retention.speed)} the reference` : null;
+  const alone = measures.session ? "in turns with others, in one session" : "timed alone";
+  const borrowed = measures.speed_of ? `measured with ${visibleText(measures.speed_of)}` : null;
   return factList("What it takes", [
     [`Recall at ${board.rag_k}`, score(measures.recall)],
-    ["Quality kept", isKnown(retention?.quality) ? `${percent(retention.quality)} of the reference's` : null],
-    ["Latency, p95", isKnown(measures.latency_p95_ms) ? `${digits(measures.latency_p95_ms)} ms${measures.session ? "" : ", timed alone"}` : null],
-    ["Tokens per second", joined(digits(measures.tokens_per_s), retention?.speed, "speed") && joined(digits(measures.tokens_per_s), retention?.speed, "speed") + measured],
-    ["Weights in memory", joined(mebibytes(inMib(facts.weight_bytes)), retention?.size)],
-    ["Bytes of a vector", joined(isKnown(measures.vector_bytes) ? digits(measures.vector_bytes) : GAP, retention?.vectors)],
+    ["Quality kept", known(retention?.quality, percent, "of the reference")],
+    ["Latency, p95", known(measures.latency_p95_ms, (value) => `${digits(value)} ms`, alone)],
+    ["Tokens per second", known(measures.tokens_per_s, digits, faster, borrowed)],
+    ["Weights in memory", known(inMib(facts.weight_bytes), mebibytes, kept(retention?.size))],
+    ["Bytes of a vector", known(measures.vector_bytes, digits, kept(retention?.vectors))],
     ["Index", mebibytes(measures.index_mib)],
-    ["Per million tokens", isKnown(measures.usd_per_million_tokens) ? `$${digits(measures.usd_per_million_tokens)}` : null],
-    ["Measured on", measures.machine ? measures.machine + (measures.elsewhere ? " — not where most others were: times say little beside theirs" : "") : null],
+    ["Per million tokens", known(measures.usd_per_million_tokens, (value) => `$${digits(value)}`)],
+    ["Measured on", measures.machine && withNotes(measures.machine, [measures.elsewhere ? "not where most others were: times say little beside theirs" : null])],
   ]);
 }
 
+function withNotes(text, notes) {
+  return element("span", {}, dataText(text), notes.filter(Boolean).map((note) => element("span", { class: "below" }, dataText(note))));
+}
+
 function isPart({ spec, facts = {}, digest, date }) {
-  const code = (text) => (text ? element("code", {}, dataText(text)) : null);
   const args = Object.entries(spec.args ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
   return factList("What it is", [
-    ["Name", spec.name],
-    ["Revision", code(spec.revision)],
-    ["Settings", code(digest)],
-    ["Backend", spec.backend],
+    ["Backend", spec.backend.replaceAll("_", " ")],
     ["Precision", spec.dtype],
     ["Vectors", spec.quantize ? spec.quantize + (spec.rescore ? `, rescored ×${spec.rescore}` : "") : null],
     ["Parameters", isKnown(facts.parameters) ? count(facts.parameters) : null],
@@ -133,6 +136,7 @@ function isPart({ spec, facts = {}, digest, date }) {
     ["Languages", (facts.languages ?? []).join(", ")],
     ["Licence", facts.license],
     ["Evaluated", date?.slice(0, 10)],
+    ["Hash of settings", element("code", {}, dataText(digest))],
   ]);
 }
 
@@ -164,14 +168,14 @@ function gatePart({ gate }) {
 
 function tasksPart(place, model) {
   const reference = isReference(place) ? null : board.reference ?? null;
-  const drawing = intervalScale(board.columns.map((_, column) => [place, reference].map((each) => board.models[each]?.cells[column])).flat());
+  const drawing = intervalScale(place, reference);
   const headings = ["Task", "Value", "Interval", ...(isKnown(reference) ? ["To the reference", "p"] : []), "Items", "Result"];
   const rows = board.columns.map((column, number) => taskRow(place, number, reference, drawing));
   const notes = [];
-  if (isKnown(reference)) notes.push("The tick is the reference; p is of this pair on this task alone, corrected for nothing.");
+  if (isKnown(reference)) notes.push("The upright line is the reference’s value. p is of this pair on this task alone, corrected for nothing.");
   if (model.cells.some((cell) => cell?.rough)) notes.push("≈ marks intervals of too few items to be trusted to the digit.");
-  if (model.cells.some((cell) => cell?.trained_on === "declared")) notes.push("† marks data that the model's makers say it was trained on.");
-  return element("section", {}, element("h3", {}, "Every task"), plainTable(`${model.label} on ${plural(rows.length, "task")}`, headings, rows),
+  if (model.cells.some((cell) => cell?.trained_on === "declared")) notes.push("† marks data that the model’s makers say it was trained on.");
+  return element("section", {}, element("h3", {}, "Every task"), plainTable(`${model.label} on ${plural(rows.length, "task")}`, headings, rows, [0, 2]),
     notes.length ? element("p", { class: "small muted" }, notes.join(" ")) : null);
 }
 
@@ -182,7 +186,7 @@ function taskRow(place, column, reference, drawing) {
   const name = element("span", {}, dataText(heading), element("span", { class: "below" }, dataText(kind)), refused ? element("span", { class: "below" }, "not ranked: ", dataText(refused)) : null);
   const value = element("span", { class: "strong" }, score(cell?.value), cell?.trained_on === "declared" ? "†" : "");
   const there = element("span", { class: "drawn-interval" }, ...(cell && isKnown(cell.value)
-    ? [drawing(cell, isKnown(reference) ? board.models[reference].cells[column]?.value : null), element("span", { class: "below" }, (cell.rough ? "≈" : "") + (interval(cell.low, cell.high) || "no interval"))]
+    ? [drawing(column), element("span", { class: "below" }, (cell.rough ? "≈" : "") + (interval(cell.low, cell.high) || "no interval"))]
     : [element("span", { class: "muted" }, dataText(cell ? cell.reason ?? "undefined" : "a gap: not evaluated"))]));
   const beside = isKnown(reference) ? besideReference(place, reference, column) : [];
   const items = cell?.imported ? "published" : cell?.n_items ? cell.n_items.toLocaleString("en") + (inAll && inAll !== cell.n_items ? ` of ${inAll.toLocaleString("en")}` : "") : GAP;
@@ -202,21 +206,31 @@ function differenceMark(difference, higher, isSure) {
   const kind = isSure && difference !== 0 ? (isBetter ? "good" : "bad") : "quiet";
   const arrow = { good: " ▲", bad: " ▼", quiet: "" }[kind];
   const words = { good: ", better", bad: ", worse", quiet: "" }[kind];
-  return element("span", { class: `difference ${kind}` }, signed(difference), element("span", { "aria-hidden": "true" }, arrow), words ? element("span", { class: "unseen" }, words) : null);
+  return element("span", { class: `difference ${kind}` }, signed(difference), element("span", { "aria-hidden": "true" }, arrow), words ? element("span", { class: "hidden" }, words) : null);
 }
 
-/* Draws cells on one scale: bar, point, and a tick at another value. */
-function intervalScale(cells) {
-  const numbers = cells.flatMap((cell) => [cell?.value, cell?.low, cell?.high]).filter((value) => isKnown(value) && Math.abs(value) <= 1);
-  const [low, high] = numbers.length ? padded(numbers) : [0, 1];
-  const x = (value) => (Math.min(Math.max((value - low) / (high - low), 0), 1) * 116 + 2).toFixed(1);
-  const line = (kind, from, to, top, bottom) => svgElement("line", { class: kind, x1: x(from), x2: x(to), y1: top, y2: bottom });
-  return (cell, other) => {
-    if (Math.abs(cell.value) > 1) return "";
-    const parts = [svgElement("line", { class: "track", x1: 0, x2: 120, y1: 8, y2: 8 })];
-    if (isKnown(cell.low) && isKnown(cell.high)) parts.push(line("bar", cell.low, cell.high, 8, 8));
-    if (isKnown(other)) parts.push(line("tick", other, other, 2, 14));
-    parts.push(svgElement("circle", { class: "point", cx: x(cell.value), cy: 8, r: 3.5 }));
+/* Draws the interval of a column, all on one scale: around the reference's value, or without one where it lies. */
+function intervalScale(place, reference) {
+  const from = (column, value) => {
+    const base = isKnown(reference) ? board.models[reference].cells[column]?.value : 0;
+    return isKnown(value) && isKnown(base) && Math.abs(value) <= 1 ? value - base : null;
+  };
+  const ends = (column) => {
+    const cell = board.models[place].cells[column];
+    return [cell?.value, cell?.low, cell?.high].map((value) => from(column, value));
+  };
+  const numbers = board.columns.flatMap((_, column) => ends(column)).filter(isKnown);
+  const most = Math.max(...numbers.map(Math.abs), 1e-9);
+  const [low, high] = isKnown(reference) ? [-most, most] : numbers.length ? padded(numbers) : [0, 1];
+  const x = (value) => (((value - low) / (high - low)) * 112 + 4).toFixed(1);
+  const line = (kind, start, end, top, bottom) => svgElement("line", { class: kind, x1: start, x2: end, y1: top, y2: bottom });
+  return (column) => {
+    const [value, start, end] = ends(column);
+    if (value === null) return "";
+    const parts = [line("track", 0, 120, 8, 8)];
+    if (isKnown(reference)) parts.push(line("tick", x(0), x(0), 1, 15));
+    if (start !== null && end !== null) parts.push(line("bar", x(start), x(end), 8, 8));
+    parts.push(svgElement("circle", { class: "point", cx: x(value), cy: 8, r: 2.5 }));
     return svgElement("svg", { class: "interval waived", viewBox: "0 0 120 16", "aria-hidden": "true" }, ...parts);
   };
 }
@@ -248,5 +262,5 @@ function historyPart(model) {
   const points = own ? board.history.filter((point) => point.model === own.model) : [];
   if (points.length < 2) return [];
   return [element("h3", {}, "Revisions"), plainTable(`Revisions of ${own.model}`, ["Revision", "Evaluated", "Mean"],
-    points.map((point) => [element("span", {}, element("code", {}, shortRevision(point.revision)), point.label === model.label ? " this one" : ""), point.date.slice(0, 10), score(point.mean)]), 2)];
+    points.map((point) => [element("span", {}, element("code", {}, shortRevision(point.revision)), point.label === model.label ? " this one" : ""), point.date.slice(0, 10), score(point.mean)]), [0, 1])];
 }

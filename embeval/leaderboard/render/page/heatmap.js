@@ -1,6 +1,6 @@
 /* Each task of each model: as values, or as differences to one of them. */
 const MOST_HEAT = 40;
-const heat = { against: board.reference, shown: isKnown(board.reference) ? "differences" : "values" };
+const heatView = { against: board.reference, shown: isKnown(board.reference) ? "differences" : "values" };
 
 const heatPicture = {
   id: "picture-tasks",
@@ -8,15 +8,15 @@ const heatPicture = {
   wide: true,
   controls: (changed) => {
     const models = board.models.map((model, place) => [String(place), model.label]);
-    heat.against ??= page.visible[0] ?? 0;
+    heatView.against ??= page.visible[0] ?? 0;
     return [
-      choiceBox("Show", [["differences", "Differences"], ["values", "Values"]], heat.shown, (value) => {
-        heat.shown = value;
+      choiceBox("Show", [["differences", "Differences"], ["values", "Values"]], heatView.shown, (value) => {
+        heatView.shown = value;
         changed();
       }),
-      choiceBox("To", models, String(heat.against), (value) => {
-        heat.against = Number(value);
-        heat.shown = "differences";
+      choiceBox("Compared with", models, String(heatView.against), (value) => {
+        heatView.against = Number(value);
+        heatView.shown = "differences";
         document.querySelector("#picture-tasks select").value = "differences";
         changed();
       }),
@@ -26,15 +26,15 @@ const heatPicture = {
     const columns = byGroup(page.chosen);
     const rows = page.visible.slice(0, MOST_HEAT);
     if (!columns.length || !rows.length) return { words: "Nothing is chosen that could be shown." };
-    const isDifference = heat.shown === "differences";
+    const isDifference = heatView.shown === "differences";
     const cells = rows.map((place) => columns.map((column) => heatCell(place, column, isDifference)));
     return {
       words: heatWords(rows, columns, cells, isDifference),
       ...heatDrawing({ rows, columns, cells, isDifference, palette, width }),
-      table: {
+      table: () => ({
         headings: ["Model", ...columns.map((column) => board.columns[column].heading)],
         rows: rows.map((place, row) => [labelOf(place), ...cells[row].map(({ number }) => (isDifference ? signed(number) : score(number)))]),
-      },
+      }),
     };
   },
 };
@@ -48,7 +48,7 @@ function byGroup(columns) {
 /* {number: what is told, good: the same with better above, value} */
 function heatCell(place, column, isDifference) {
   const value = board.models[place].cells[column]?.value ?? null;
-  const base = board.models[heat.against].cells[column]?.value ?? null;
+  const base = board.models[heatView.against].cells[column]?.value ?? null;
   const number = !isDifference ? value : isKnown(value) && isKnown(base) ? value - base : null;
   return { number, value, good: isKnown(number) ? (board.columns[column].higher_is_better ? number : -number) : null };
 }
@@ -74,24 +74,24 @@ function shades(cells, columns, isDifference) {
 }
 
 function heatDrawing({ rows, columns, cells, isDifference, palette, width }) {
-  const names = rows.map((place) => labelOf(place) + (isDifference && place === heat.against ? " (held against)" : ""));
+  const names = rows.map((place) => labelOf(place) + (isDifference && place === heatView.against ? " (this one)" : ""));
   const room = Math.min(roomFor(names.map((name) => shortened(name, 60)), width), Math.max(width * 0.34, 110));
   const cellWidth = Math.max((width - room - 12) / columns.length, 26);
   const hasTexts = cellWidth >= 46;
-  const headings = columns.map((column) => shortened(board.columns[column].heading, 22));
+  const headings = columns.map((column) => shortened(board.columns[column].heading, LONGEST_HEADING));
   const isSlanted = headings.some((text) => textWidth(text, 11) > cellWidth - 4);
-  const top = isSlanted ? Math.min(Math.max(...headings.map((text) => textWidth(text, 11))) * 0.72 + 18, 130) : 26;
+  const top = isSlanted ? slantedRoom(headings) : 26;
   const shade = shades(cells, columns, isDifference);
   const z = cells.map((row) => row.map(({ good }, number) => (isKnown(good) ? shade[number](good) : null)));
   const texts = cells.map((row) => row.map(({ number }) => (isKnown(number) ? heatText(number, isDifference) : GAP)));
-  const inks = z.map((row) => row.map((each) => (isKnown(each) && Math.abs(each) > 0.6 && palette === PALETTES.light ? "#ffffff" : palette.text)));
+  const inks = z.map((row) => row.map((each) => (isKnown(each) && (isDifference ? Math.abs(each) : each) > 0.6 ? palette.ground : palette.text)));
   const total = room + cellWidth * columns.length + 12;
   return {
     traces: [{
       type: "heatmap", z, zmin: -1, zmax: 1, xgap: 1, ygap: 1, showscale: false, hoverongaps: true, hoverinfo: "text",
       x: columns.map((_, number) => number), y: rows.map((_, row) => row), customdata: rows.map((place) => columns.map(() => place)),
       hovertext: rows.map((place, row) => columns.map((column, number) => heatHover(place, column, cells[row][number]))),
-      colorscale: [[0, palette.worse], [0.5, palette.middle], [1, palette.better]],
+      colorscale: isDifference ? [[0, palette.worse], [0.5, palette.middle], [1, palette.better]] : [[0, palette.middle], [1, palette.better]],
     }],
     legend: heatLegend(isDifference, palette),
     layout: {
@@ -99,9 +99,9 @@ function heatDrawing({ rows, columns, cells, isDifference, palette, width }) {
       height: rows.length * 26 + top + 34,
       margin: { l: room, r: Math.max(width - total, 0) + 12, t: top, b: 34 },
       plot_bgcolor: palette.faint,
-      annotations: [...(hasTexts ? heatTexts(texts, inks) : []), ...groupNames(columns, cellWidth, palette)],
+      annotations: [...(hasTexts ? heatTexts(texts, inks) : []), ...groupLabels(columns, cellWidth, palette)],
       shapes: groupEdges(columns, palette),
-      xaxis: { side: "top", range: [-0.5, columns.length - 0.5], showgrid: false, ticks: "", tickangle: isSlanted ? -40 : 0, tickvals: columns.map((_, number) => number), ticktext: headings.map((text) => plotted(text)), tickfont: { size: 11, color: palette.text } },
+      xaxis: { side: "top", range: [-0.5, columns.length - 0.5], showgrid: false, ticks: "", tickangle: isSlanted ? 40 : 0, tickvals: columns.map((_, number) => number), ticktext: headings.map((text) => plotted(text)), tickfont: { size: 11, color: palette.text } },
       yaxis: { range: [rows.length - 0.5, -0.5], showgrid: false, tickvals: rows.map((_, row) => row), ticktext: names.map((name) => plotted(fitting(name, room - 12))), tickfont: { size: 11, color: palette.text } },
     },
   };
@@ -130,10 +130,12 @@ function groupRuns(columns) {
   return runs;
 }
 
-function groupNames(columns, cellWidth, palette) {
-  return groupRuns(columns).map(({ group, start, end }) => ({
+function groupLabels(columns, cellWidth, palette) {
+  const roomOf = ({ start, end }) => cellWidth * (end - start + 1) - 4;
+  const fits = (run) => textWidth(fitting(run.group, roomOf(run)), 11) <= roomOf(run);
+  return groupRuns(columns).filter(fits).map(({ group, start, end }) => ({
     x: (start + end) / 2, yref: "paper", y: 0, yanchor: "top", yshift: -6, showarrow: false, font: { size: 11, color: palette.muted },
-    text: plotted(fitting(group, cellWidth * (end - start + 1) - 2)),
+    text: plotted(fitting(group, roomOf({ start, end }))),
   }));
 }
 
@@ -146,7 +148,7 @@ function groupEdges(columns, palette) {
 function heatLegend(isDifference, palette) {
   const [low, high] = isDifference ? ["worse", "better"] : ["worst of the task", "best"];
   const ramp = element("span", { class: "ramp" });
-  ramp.style.background = `linear-gradient(to right, ${palette.worse}, ${palette.middle}, ${palette.better})`;
+  ramp.style.background = `linear-gradient(to right, ${isDifference ? `${palette.worse}, ` : ""}${palette.middle}, ${palette.better})`;
   return [element("li", {}, low, ramp, high)];
 }
 
@@ -154,9 +156,9 @@ function heatHover(place, column, { number, value }) {
   const { heading, metric } = board.columns[column];
   const cell = board.models[place].cells[column];
   const lines = [`<b>${plotted(labelOf(place))}</b>`, `${plotted(heading)} ${plotted(metric)}: ${isKnown(value) ? score(value) : "no value"} ${interval(cell?.low, cell?.high)}`];
-  if (heat.shown === "differences" && place !== heat.against && isKnown(number)) {
-    const test = pairTest(place, heat.against, [column]);
-    lines.push(`${signed(number)} to ${plotted(labelOf(heat.against))}${test ? `, p ${probability(test.p).replace("<", "&lt;")} (of this pair alone)` : ""}`);
+  if (heatView.shown === "differences" && place !== heatView.against && isKnown(number)) {
+    const test = pairTest(place, heatView.against, [column]);
+    lines.push(`${signed(number)} to ${plotted(labelOf(heatView.against))}${test ? `, p ${probability(test.p).replace("<", "&lt;")} (of this pair alone)` : ""}`);
   }
   return lines.join("<br>");
 }
@@ -166,6 +168,6 @@ function heatWords(rows, columns, cells, isDifference) {
   if (!isDifference) return `${part}Values; each task is shaded from its worst to its best model here.`;
   let [better, worse] = [0, 0];
   for (const row of cells) for (const { good } of row) [better, worse] = [better + (good > 0), worse + (good < 0)];
-  const total = rows.filter((place) => place !== heat.against).length * columns.length;
-  return `${part}Differences to ${shortened(labelOf(heat.against), 60)}: of ${plural(total, "value")}, ${better.toLocaleString("en")} are better and ${worse.toLocaleString("en")} worse.`;
+  const total = rows.filter((place) => place !== heatView.against).length * columns.length;
+  return `${part}Differences to ${shortened(labelOf(heatView.against), 60)}: of ${plural(total, "value")}, ${better.toLocaleString("en")} are better and ${worse.toLocaleString("en")} worse.`;
 }

@@ -13,17 +13,17 @@ const historyPicture = {
       words: historyWords(lines),
       legend: lines.map(([name], number) => legendEntry(legendMark(looks[number]), name)),
       ...historyDrawing(lines, looks, palette, width),
-      table: {
+      table: () => ({
         headings: ["Model", "Revision", "Date", "Mean"],
         rows: lines.flatMap(([, points]) => points.map(({ point, value }) => [point.label, shortRevision(point.revision), point.date.slice(0, 10), score(value)])),
-      },
+      }),
     };
   },
 };
 
 /* [name, points] of models with several revisions, by date, for the tasks chosen now. */
 function historyLines() {
-  const columns = chosenRanked();
+  const columns = rankedPlaces();
   if (!columns.length || !isOneWay(columns)) return [];
   const shares = sharesOf(columns, board.rank_by === "mean_type");
   const mean = (point) => columns.reduce((total, place, number) => total + shares[number] * (point.values[place] ?? NaN), 0);
@@ -47,7 +47,7 @@ function shortRevision(revision) {
 }
 
 function historyWords(lines) {
-  const columns = chosenRanked();
+  const columns = rankedPlaces();
   const higher = board.columns[columns[0]].higher_is_better;
   const told = lines.slice(0, 3).map(([name, points]) => {
     const change = points.at(-1).value - points[0].value;

@@ -8,25 +8,33 @@ const ranksPicture = {
   make: ({ palette, width }) => {
     const all = page.visible.filter((place) => isKnown(page.standings[place].rank));
     if (!all.length) return { words: "No model shown has a rank." };
-    const rows = [...all].sort((one, other) => page.standings[one].rank - page.standings[other].rank).slice(0, MOST_RANKS);
+    const rows = foremostRanks(all);
     const tested = rows.filter((place) => isKnown(page.standings[place].rank_low));
     return {
       words: ranksWords(rows, tested, all.length),
       legend: ranksLegend(rows, tested, palette),
       ...ranksDrawing(rows, tested, palette, width),
-      table: {
+      table: () => ({
         headings: ["Model", "Rank", "Best possible", "Worst possible", "Letters"],
         rows: rows.map((place) => {
           const { rank, rank_low: low, rank_high: high, letters } = page.standings[place];
           return [labelOf(place), String(rank), ...[low, high].map((each) => (isKnown(each) ? String(each) : GAP)), letters ?? GAP];
         }),
-      },
+      }),
     };
   },
 };
 
+/* By rank; of many models those with an interval come before others. */
+function foremostRanks(places) {
+  const order = [...places].sort((one, other) => page.standings[one].rank - page.standings[other].rank);
+  const tested = order.filter((place) => isKnown(page.standings[place].rank_low));
+  const kept = new Set([...new Set([...tested, ...order])].slice(0, MOST_RANKS));
+  return order.filter((place) => kept.has(place));
+}
+
 function ranksWords(rows, tested, n) {
-  const left = rows.length < n ? `The first ${rows.length} of ${plural(n, "ranked model")}. ` : "";
+  const left = rows.length < n ? `${rows.length} of ${plural(n, "ranked model")}, those with an interval first. ` : "";
   if (!tested.length) return `${left}No interval of a rank: models without items can't be tested.`;
   const leaders = tested.filter((place) => page.standings[place].rank_low === 1).map(labelOf);
   const level = `${Number((board.level * 100).toPrecision(4))} %`;
@@ -62,7 +70,7 @@ function ranksDrawing(rows, tested, palette, width) {
       dots(rows.filter((model) => !tested.includes(model)), { color: palette.muted, size: 9, symbol: "circle-open" }),
     ],
     layout: {
-      height: rows.length * 24 + 56,
+      height: rows.length * (rows.length > 20 ? 20 : 24) + 56,
       margin: { l: room, r: right, t: 34, b: 10 },
       annotations: letters.map((text, row) => ({
         xref: "paper", x: 1, xanchor: "left", xshift: 6, y: row, text: plotted(fitting(text, right - 10)), showarrow: false, font: { size: 11, color: palette.muted },

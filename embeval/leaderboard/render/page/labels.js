@@ -41,18 +41,19 @@ function choiceBox(name, choices, chosen, changed) {
   return element("label", { class: "choice" }, element("span", {}, name), select);
 }
 
-/* A table that scrolls within its own width: `rows` of texts or nodes, columns from `firstNumber` on to the right. */
-function plainTable(caption, headings, rows, firstNumber = 1) {
-  const side = (place) => (place >= firstNumber ? "number" : null);
+/* A table that scrolls within its own width: `rows` of texts or nodes; numbers stand to the right, `texts` are places
+   of columns without. */
+function plainTable(caption, headings, rows, texts = [0]) {
+  const side = (place) => (texts.includes(place) ? null : "number");
   const inside = (value) => (value instanceof Node ? value : dataText(value ?? GAP));
   const cell = (value, place) =>
     element(place ? "td" : "th", { class: side(place), scope: place ? null : "row" }, inside(value));
   return element(
     "div",
-    { class: "scrolled", tabindex: 0, role: "group", "aria-label": caption },
+    { class: "numbers-box", tabindex: 0, role: "group", "aria-label": caption },
     element(
       "table",
-      { class: "plain" },
+      { class: "numbers" },
       element("caption", {}, dataText(caption)),
       element("thead", {}, element("tr", {}, headings.map((text, place) =>
         element("th", { scope: "col", class: side(place) }, dataText(text))))),

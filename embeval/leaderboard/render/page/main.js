@@ -4,6 +4,9 @@ startPicking();
 tableLibrary().then((DataTable) => {
   startChoosingAndFilters();
   startTable(DataTable);
+  startComparison();
+  startCharts();
+  startDetail();
   document.documentElement.dataset.ready = "true";
 });
 

@@ -1,6 +1,7 @@
 /* Quality against speed or size, with the models that none beats on both: the Pareto front. */
 const MOST_WHISKERS = 60;
 const MOST_NAMED = 24;
+const CROWD = 60; // points from which on only those that matter are named, and the others are small
 
 function paretoPicture(kind) {
   const known = COSTS.filter((cost) => cost.kind === kind && board.models.some((model) => isKnown(cost.value(model))));
@@ -51,21 +52,21 @@ function pareto(quality, cost, palette, width) {
   return {
     words: paretoWords(points, front, quality, cost),
     legend: paretoLegend(points, palette),
-    traces: [frontTrace(front, cost, quality, palette), ...pointTraces(points, quality, cost, palette)],
+    traces: [frontTrace(front, cost, palette), ...pointTraces(points, quality, cost, palette)],
     layout: {
       height,
       margin,
-      annotations: namesOf(points, box, palette),
+      annotations: namesOf(points, frontLine(front, cost), box, palette),
       xaxis: { title: { text: axisTitle(cost), standoff: 8, font: { size: 12, color: palette.muted } }, range: scale.range, tickvals: scale.ticks.map(scale.at), ticktext: scale.ticks.map(tickText) },
       yaxis: { title: { text: axisTitle(quality), standoff: 6, font: { size: 12, color: palette.muted } }, range: yRange, nticks: 7 },
     },
-    table: {
+    table: () => ({
       headings: ["Model", quality.name, "Interval", cost.name, "On the front"],
       rows: points.map((p) => {
         const there = quality.interval(p.place);
         return [labelOf(p.place), qualityText(quality, p.y), interval(there?.low, there?.high) || GAP, digits(p.x), p.isFront ? "yes" : "no"];
       }),
-    },
+    }),
   };
 }
 
@@ -127,26 +128,36 @@ function padded(values) {
   return [low - room, high + room];
 }
 
-function frontTrace(front, cost, quality, palette) {
-  const line = [...front].sort((one, other) => one.at - other.at);
+function frontTrace(front, cost, palette) {
+  const line = frontLine(front, cost);
   return {
-    x: line.map((point) => point.at), y: line.map((point) => point.y), mode: "lines", hoverinfo: "skip",
-    line: { color: palette.accent, width: 1.5, dash: "dot", shape: cost.higher ? "vh" : "hv" },
+    x: line.map((corner) => corner.at), y: line.map((corner) => corner.y), mode: "lines", hoverinfo: "skip",
+    line: { color: palette.accent, width: 1.5, dash: "dot" },
   };
+}
+
+/* Steps: what is worse than some model of the front on both axes lies below them. */
+function frontLine(front, cost) {
+  const line = [...front].sort((one, other) => one.at - other.at);
+  return line.flatMap((point, place) => {
+    const next = line[place + 1];
+    if (!next) return [point];
+    return [point, cost.higher ? { at: point.at, y: next.y } : { at: next.at, y: point.y }];
+  });
 }
 
 function pointTraces(points, quality, cost, palette) {
   const kinds = [
-    [(p) => !p.isFront, { color: palette.point, size: 8 }],
-    [(p) => p.isFront, { color: palette.accent, size: 10 }],
+    [(p) => !p.isFront, { color: palette.point, ...(points.length > CROWD ? { size: 5, opacity: 0.55 } : { size: 8, opacity: 1 }) }],
+    [(p) => p.isFront, { color: palette.accent, size: 10, opacity: 1 }],
   ];
-  return kinds.map(([fits, { color, size }]) => {
+  return kinds.map(([fits, { color, size, opacity }]) => {
     const inside = points.filter(fits);
     return {
       x: inside.map((p) => p.at), y: inside.map((p) => p.y), mode: "markers", customdata: inside.map((p) => p.place),
       hoverinfo: "text", hovertext: inside.map((p) => hoverOf(p, quality, cost)), cliponaxis: false,
       marker: {
-        color, size: inside.map((p) => (page.picked.includes(p.place) ? size + 4 : size)), opacity: 1,
+        color, size: inside.map((p) => (page.picked.includes(p.place) ? size + 4 : size)), opacity,
         symbol: inside.map((p) => pointSymbol(p.place)), line: { width: 1.5, color: inside.map((p) => (page.picked.includes(p.place) ? palette.text : color)) },
       },
       error_y: {
@@ -190,31 +201,40 @@ function paretoWords(points, front, quality, cost) {
 }
 
 /* Names beside points where they hide nothing: the front, the reference and those picked first. */
-function namesOf(points, box, palette) {
+function namesOf(points, line, box, palette) {
+  const isCrowd = points.length > CROWD;
   const weight = (p) => (page.picked.includes(p.place) ? 4 : 0) + (p.isFront ? 2 : 0) + (isReference(p.place) ? 3 : 0);
-  const taken = points.length <= 300 ? points.map((p) => around(box.x(p.at), box.y(p.y), 6)) : [];
-  const whiskers = points.filter((p) => p.interval).map((p) => ({
-    left: box.x(p.at) - 2, right: box.x(p.at) + 2, top: box.y(Math.max(p.interval.high, p.interval.low)), bottom: box.y(Math.min(p.interval.high, p.interval.low)),
-  })).map((each) => ({ ...each, top: Math.min(each.top, each.bottom), bottom: Math.max(each.top, each.bottom) }));
+  const named = [...points].sort((one, other) => weight(other) - weight(one)).filter((p) => !isCrowd || weight(p) > 0);
+  const taken = (isCrowd ? named : points).map((p) => around(box.x(p.at), box.y(p.y), 6));
+  const stroke = (one, other) => spanning(box.x(one.at), box.x(other.at), box.y(one.y), box.y(other.y), 2);
+  const crossed = [
+    ...points.filter((p) => p.interval).map((p) => stroke({ at: p.at, y: p.interval.low }, { at: p.at, y: p.interval.high })),
+    ...line.slice(1).map((corner, place) => stroke(line[place], corner)),
+  ];
   const found = [];
-  for (const point of [...points].sort((one, other) => weight(other) - weight(one)).slice(0, MOST_NAMED)) {
+  for (const point of named.slice(0, MOST_NAMED)) {
     const text = fitting(labelOf(point.place), Math.min(box.width * 0.5, 190));
-    const spot = bestSpot(box.x(point.at), box.y(point.y), textWidth(text, 11) + 4, taken, whiskers, box);
+    const spot = bestSpot(box.x(point.at), box.y(point.y), textWidth(text, 11) + 4, taken, crossed, box);
     if (!spot) continue;
     taken.push(spot.area);
     found.push({
       x: point.at, y: point.y, text: plotted(text), showarrow: false, xanchor: spot.xanchor, yanchor: spot.yanchor, xshift: spot.x, yshift: -spot.y,
-      font: { size: 11, color: point.isFront ? palette.text : palette.muted },
+      font: { size: 11, color: point.isFront ? palette.text : palette.muted }, bgcolor: palette.veil, borderpad: 0,
     });
   }
   return found;
 }
 
 function around(x, y, radius) {
-  return { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius };
+  return spanning(x, x, y, y, radius);
 }
 
-function bestSpot(x, y, wide, taken, whiskers, box) {
+function spanning(x1, x2, y1, y2, room) {
+  return { left: Math.min(x1, x2) - room, right: Math.max(x1, x2) + room, top: Math.min(y1, y2) - room, bottom: Math.max(y1, y2) + room };
+}
+
+/* Where a name hides no point and no other name, and crosses as few lines as can be; null: nowhere. */
+function bestSpot(x, y, wide, taken, crossed, box) {
   const sides = [["left", "middle", 8, 0], ["right", "middle", -8, 0]];
   for (const up of [-11, 11, -22, 22]) for (const [xanchor, away] of [["left", 5], ["right", -5]]) sides.push([xanchor, "middle", away, up]);
   let best = null;
@@ -223,7 +243,7 @@ function bestSpot(x, y, wide, taken, whiskers, box) {
     const area = { left, right: left + wide, top: y + dy - 7, bottom: y + dy + 7 };
     const isOutside = area.left < 0 || area.right > box.width + 12 || area.top < -4 || area.bottom > box.height;
     if (isOutside || taken.some((other) => overlaps(area, other))) continue;
-    const cost = whiskers.filter((other) => overlaps(area, other)).length;
+    const cost = 3 * crossed.filter((other) => overlaps(area, other)).length + Math.abs(dy) / 11;
     if (best === null || cost < best.cost) best = { cost, area, xanchor, yanchor, x: dx, y: dy };
   }
   return best;

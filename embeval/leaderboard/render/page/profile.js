@@ -15,14 +15,14 @@ const profilePicture = {
       words: profileWords(rows, axes, left, isByTask),
       legend: rows.map((place, row) => legendEntry(legendMark(looks[row]), labelOf(place) + (isReference(place) ? " (reference)" : ""))),
       ...profileDrawing(rows, axes, looks, palette, width),
-      table: { headings: ["Model", ...axes.map((axis) => axis.name)], rows: rows.map((place) => [labelOf(place), ...axes.map((axis) => score(axis.value(place)))]) },
+      table: () => ({ headings: ["Model", ...axes.map((axis) => axis.name)], rows: rows.map((place) => [labelOf(place), ...axes.map((axis) => score(axis.value(place)))]) }),
     };
   },
 };
 
 /* Means of groups, or tasks where there are few groups; only scores, which have a scale in common. */
 function profileAxes() {
-  const columns = chosenRanked();
+  const columns = rankedPlaces();
   const groups = [...Map.groupBy(columns, (place) => board.columns[place].group)];
   const isByTask = groups.length < 3 && columns.length <= 24;
   const all = isByTask
@@ -45,7 +45,8 @@ function profileWords(rows, axes, left, isByTask) {
 function profileDrawing(rows, axes, looks, palette, width) {
   const names = axes.map((axis) => axis.name);
   const each = (width - 70) / axes.length;
-  const isSlanted = names.some((name) => textWidth(shortened(name, 22), 11) > each - 6);
+  const isSlanted = names.some((name) => textWidth(shortened(name, LONGEST_HEADING), 11) > each - 6);
+  const below = isSlanted ? slantedRoom(names) : 34;
   const values = rows.flatMap((place) => axes.map((axis) => axis.value(place))).filter(isKnown);
   return {
     traces: rows.map((place, row) => ({
@@ -55,9 +56,9 @@ function profileDrawing(rows, axes, looks, palette, width) {
       line: { color: looks[row].color, width: 1.8, dash: looks[row].dash }, marker: { color: looks[row].color, symbol: looks[row].symbol, size: 8 },
     })),
     layout: {
-      height: isSlanted ? 400 : 340,
-      margin: { l: 52, r: 26, t: 10, b: isSlanted ? 104 : 34 },
-      xaxis: { range: [-0.25, axes.length - 0.75], tickvals: names.map((_, number) => number), ticktext: names.map((name) => plotted(name, 22)), tickangle: isSlanted ? 40 : 0, gridcolor: palette.line, tickfont: { size: 11, color: palette.text } },
+      height: 300 + below,
+      margin: { l: 52, r: 26, t: 10, b: below },
+      xaxis: { range: [-0.25, axes.length - 0.75], tickvals: names.map((_, number) => number), ticktext: names.map((name) => plotted(name, LONGEST_HEADING)), tickangle: isSlanted ? -40 : 0, gridcolor: palette.line, tickfont: { size: 11, color: palette.text } },
       yaxis: { range: padded(values), nticks: 8 },
     },
   };

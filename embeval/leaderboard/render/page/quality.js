@@ -1,5 +1,5 @@
 /* What models are worth and what they take, by the columns chosen now. */
-function chosenRanked() {
+function rankedPlaces() {
   return page.chosen.filter((place) => !board.columns[place].refused);
 }
 
@@ -10,8 +10,7 @@ function sharesOf(columns, byGroup) {
 
 /* The interval of a weighted mean from those of its parts, whose items are independent of each other; of their
    coverage. Source: Zou, Huang & Zhang, Computational Statistics & Data Analysis 2009 (variance estimates recovery). */
-function meanInterval(place, columns, byGroup) {
-  const shares = sharesOf(columns, byGroup);
+function meanInterval(place, columns, shares) {
   let [value, below, above] = [0, 0, 0];
   for (const [number, column] of columns.entries()) {
     const cell = board.models[place].cells[column];
@@ -29,7 +28,7 @@ function isOneWay(columns) {
 
 /* All that can stand on an axis of quality: {key, name, higher, value(place), interval(place)}. */
 function qualities() {
-  const columns = chosenRanked();
+  const columns = rankedPlaces();
   const means = isOneWay(columns) ? meanQualities(columns) : [];
   const ranks = columns.length ? [rankQuality("rank", "Rank"), rankQuality("borda", "Rank by Borda")] : [];
   const groups = [...new Set(columns.map((place) => board.columns[place].group))]
@@ -40,13 +39,16 @@ function qualities() {
 }
 
 function meanQualities(columns) {
-  const mean = (key, name, byGroup) => ({
-    key,
-    name,
-    higher: board.columns[columns[0]].higher_is_better,
-    value: (place) => page.standings[place][key],
-    interval: (place) => meanInterval(place, columns, byGroup),
-  });
+  const mean = (key, name, byGroup) => {
+    const shares = sharesOf(columns, byGroup);
+    return {
+      key,
+      name,
+      higher: board.columns[columns[0]].higher_is_better,
+      value: (place) => page.standings[place][key],
+      interval: (place) => meanInterval(place, columns, shares),
+    };
+  };
   const both = [mean("mean_task", "Mean over tasks", false), mean("mean_type", "Mean over groups", true)];
   return board.rank_by === "mean_type" ? both.reverse() : both;
 }
@@ -60,12 +62,13 @@ function rankQuality(key, name) {
 }
 
 function groupQuality(group, columns) {
+  const shares = sharesOf(columns, false);
   return {
     key: `group ${group}`,
     name: `${group}, mean`,
     higher: board.columns[columns[0]].higher_is_better,
     value: (place) => page.standings[place].groups?.[group],
-    interval: (place) => meanInterval(place, columns, false),
+    interval: (place) => meanInterval(place, columns, shares),
   };
 }
 
