@@ -31,7 +31,7 @@ function startCharts() {
   const part = document.getElementById("pictures");
   part.classList.add("part");
   part.append(element("h2", {}, "Pictures"));
-  const near = new IntersectionObserver(seen, { rootMargin: "300px" });
+  const near = new IntersectionObserver(seen, { rootMargin: "50px" });
   for (const picture of [paretoPicture("speed"), paretoPicture("size"), ranksPicture, heatPicture, profilePicture, historyPicture]) {
     const there = framed(picture);
     part.append(there.node);
@@ -80,10 +80,13 @@ function drawLater(there) {
   there.isStale = true;
   if (!there.isNear || there.waits) return;
   there.waits = true;
-  setTimeout(() => {
+  const draw = () => {
     there.waits = false;
     if (there.isNear && there.isStale) drawPicture(there);
-  }, 60);
+  };
+  // The library takes a moment to start: the browser chooses one in which nobody waits.
+  if (startedCharts === null && "requestIdleCallback" in window) requestIdleCallback(draw, { timeout: 1000 });
+  else setTimeout(draw, 60);
 }
 
 function drawForPaper(isPaper) {

@@ -141,7 +141,7 @@ function comparedItems(one, other) {
   const candidate = isReference(one) ? other : isReference(other) ? one : null;
   const model = candidate === null ? null : board.models[candidate];
   if (model && ((model.items ?? []).length || model.report)) {
-    const link = model.report ? element("p", {}, element("a", { href: encodeURI(model.report) }, "The whole comparison, item by item")) : null;
+    const link = model.report ? element("p", {}, element("a", { href: besidePage(model.report) }, "The whole comparison, item by item")) : null;
     return [element("section", {}, heading, link, ...(model.items ?? []).map((list) => itemsOf(list, labelOf(board.reference), model.label)))];
   }
   const quoted = (place) => `'${visibleText(labelOf(place)).replaceAll("'", "'\\''")}'`;

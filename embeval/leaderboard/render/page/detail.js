@@ -235,9 +235,14 @@ function intervalScale(place, reference) {
   };
 }
 
+/* The address of a file beside the page: never one with a scheme of its own. */
+function besidePage(file) {
+  return `./${encodeURI(file.toWellFormed())}`;
+}
+
 function itemsPart(model) {
   const lists = model.items ?? [];
-  const report = model.report ? element("p", {}, element("a", { href: encodeURI(model.report) }, "The whole comparison with the reference")) : null;
+  const report = model.report ? element("p", {}, element("a", { href: besidePage(model.report) }, "The whole comparison with the reference")) : null;
   if (!lists.length && !report) return [];
   return [element("h3", {}, "Items lost and gained against the reference"), report, ...lists.map((list) => itemsOf(list, "the reference", model.label))];
 }

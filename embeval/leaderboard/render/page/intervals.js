@@ -38,7 +38,8 @@ function ranksWords(rows, tested, n) {
   if (!tested.length) return `${left}No interval of a rank: models without items can't be tested.`;
   const leaders = tested.filter((place) => page.standings[place].rank_low === 1).map(labelOf);
   const level = `${Number((board.level * 100).toPrecision(4))} %`;
-  const first = leaders.length === 1 ? `${listed(leaders)} is the best by the data.` : `${listed(leaders, 4)}: any of these may be the best.`;
+  const among = tested.length < n ? `Of the ${plural(tested.length, "model")} tested, ` : "";
+  const first = leaders.length === 1 ? `${among}${listed(leaders)} is the best by the data.` : `${among}${listed(leaders, 4)} may each be the best.`;
   return `${left}${first} Bars reach from the best to the worst rank that the data leaves open (${level}, all pairs corrected by Holm).`;
 }
 

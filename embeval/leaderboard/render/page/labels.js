@@ -35,7 +35,7 @@ const labelOf = (place) => board.models[place].label;
 function choiceBox(name, choices, chosen, changed) {
   const select = element(
     "select",
-    { onchange: (event) => changed(event.target.value) },
+    { "aria-label": name, onchange: (event) => changed(event.target.value) },
     choices.map(([value, text]) => element("option", { value, selected: value === chosen }, shortened(text, 48))),
   );
   return element("label", { class: "choice" }, element("span", {}, name), select);
