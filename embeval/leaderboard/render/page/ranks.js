@@ -121,42 +121,39 @@ function holm(p) {
   return adjusted;
 }
 
-/* The p-value of one pair: its gap, and for each column variance, units that differ, freedom and share. */
-function pairP(gap, columns) {
-  let total = 0;
-  let below = 0;
-  let units = 0;
-  for (const { variance, different, freedom, share } of columns) {
-    const square = share * share * variance;
-    total += square;
-    below += (square * square) / freedom;
-    if (share) units += different;
-  }
-  const statistic = Math.abs(gap) / Math.sqrt(total);
-  if (Number.isNaN(statistic) && !(units === 0 && gap === 0)) return NaN;
-  if (units === 0) return 1;
-  return Math.max(twoSided(statistic, (total * total) / below), 2 ** (1 - units));
-}
-
 /* For each pair of the models tested whether, and which way, they are told apart: 1 where the first, i, is shown to be
    better than j, -1 where it is worse. */
 function toldApart(means, counted, shares, level) {
+  const spreads = counted.map((place) => board.pairs[place]);
   const gaps = [];
   const raw = [];
   for (let i = 1; i < means.length; i += 1) {
     for (let j = 0; j < i; j += 1) {
-      const at = (i * (i - 1)) / 2 + j;
-      gaps.push(means[i] - means[j]);
-      raw.push(pairP(means[i] - means[j], counted.map((place, number) => ({
-        variance: board.pairs[place].variances[at] ?? NaN,
-        different: board.pairs[place].different[at],
-        freedom: board.pairs[place].freedom,
-        share: shares[number],
-      }))));
+      const gap = means[i] - means[j];
+      raw.push(pairP(gap, gaps.length, spreads, shares));
+      gaps.push(gap);
     }
   }
   const adjusted = holm(raw);
   return gaps.map((gap, at) => (adjusted[at] <= 1 - level ? Math.sign(gap) : 0));
+}
+
+/* The p-value of the pair at this place: its gap, the spreads of the columns and what each column counts. */
+function pairP(gap, at, spreads, shares) {
+  let total = 0;
+  let below = 0;
+  let units = 0;
+  for (let number = 0; number < spreads.length; number += 1) {
+    const { variances, different, freedom } = spreads[number];
+    const square = shares[number] ** 2 * (variances[at] ?? NaN);
+    total += square;
+    below += square ** 2 / freedom;
+    units += different[at];
+  }
+  const statistic = Math.abs(gap) / Math.sqrt(total);
+  if (Number.isNaN(statistic) && !(units === 0 && gap === 0)) return NaN;
+  if (units === 0) return 1;
+  return Math.max(twoSided(statistic, total ** 2 / below), 2 ** (1 - units));
 }
 
 /* Letters of K models, in their order: two share one exactly where they aren't apart. `order` lists them best first. */
@@ -216,7 +213,7 @@ function standingsOf(chosen) {
   const weights = columns.map((column) => column.weight);
   const groups = columns.map((column) => column.group);
   const signs = columns.map((column) => (column.higher_is_better ? 1 : -1));
-  const known = board.models.map((model) => counted.map((place, number) => valueOf(model, place) * signs[number]));
+  const known = board.models.map((model) => counted.map((place, number) => valueAt(model, place) * signs[number]));
   const gaps = known.map((row) => row.filter(Number.isNaN).length);
   const shares = board.rank_by === "mean_type" ? typeShares(weights, groups) : taskShares(weights);
   const eligible = [...known.keys()].filter((row) => gaps[row] === 0 || (board.gaps === "rank" && gaps[row] < columns.length));
@@ -246,7 +243,7 @@ function emptyStanding() {
   };
 }
 
-function valueOf(model, place) {
+function valueAt(model, place) {
   return model.cells[place]?.value ?? NaN;
 }
 
