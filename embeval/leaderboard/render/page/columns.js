@@ -33,10 +33,12 @@ function sharedBy(column) {
   return values.size === 1 ? [...values][0] : null;
 }
 
-/* Such columns of a set, as sentences. */
+/* What there is to say of the columns of a set, below the table. */
 function toldOnce(view) {
   const made = { overview, tasks, costs, about }[view]();
-  return made.filter((column) => sharedBy(column) !== null).map((column) => `${column.title}: ${visibleText(sharedBy(column))}.`);
+  const shared = made.filter((column) => sharedBy(column) !== null).map((column) => `${column.title}: ${visibleText(sharedBy(column))}.`);
+  const shading = made.some((column) => column.isHeated) ? ["Shading runs from the worst to the best of a column."] : [];
+  return [...shading, ...(board.models.length > 1 ? ["Tick two models to compare them."] : []), ...shared].join(" ");
 }
 
 function saysAnything(column) {
@@ -59,8 +61,8 @@ function rankColumn() {
 
 function rankCell(place) {
   const standing = page.standings[place];
-  if (standing.rank === null) return element("span", { class: "muted", title: whyUnranked(standing) }, element("b", {}, GAP), rankInterval(standing));
-  return element("span", {}, element("b", {}, String(standing.rank)), rankInterval(standing));
+  if (standing.rank === null) return element("span", { class: "muted", title: whyUnranked(standing) }, element("b", {}, GAP), " ", rankInterval(standing));
+  return element("span", {}, element("b", {}, String(standing.rank)), " ", rankInterval(standing));
 }
 
 function rankInterval({ rank_low: low, rank_high: high, untested }) {
@@ -103,17 +105,12 @@ function overview() {
       ? [number("mean_type", "by group", "Mean over groups of the means within them", standing("mean_type"), score, { group: "Mean", better: direction(), isHeated: true })]
       : []),
     number("borda", "Borda", "Rank by Borda's count of the ranks on each task", standing("borda"), whole, { group: "Mean", better: -1 }),
-    ...groupColumns(),
-    recallColumn(),
-    ...speedColumns().slice(0, 2),
-    ...sizeColumns().slice(0, 2),
-    qualityKeptColumn(),
+    { ...recallColumn(), group: "Mean" },
+    ...[...speedColumns().slice(0, 2), ...sizeColumns().slice(0, 2)].map((column) => ({ ...column, group: "What it takes" })),
+    { ...qualityKeptColumn(), group: "" },
     gateColumn(),
-  ].map((column) => ({ ...column, group: column.group || (isCost(column) ? "What it takes" : "") }));
-}
-
-function isCost(column) {
-  return ["latency", "speed", "parameters", "dimensions"].includes(column.key);
+    ...groupColumns(),
+  ];
 }
 
 /* Of the board's means: they are only of columns of one direction. */
@@ -136,7 +133,7 @@ function groupColumns() {
     const inside = chosenRanked().filter((column) => column.group === name);
     const note = `Mean over ${plural(inside.length, "task")} of ${name}`;
     return number(`group.${name}`, name, note, (place) => page.standings[place].groups[name], score, {
-      group: "Groups", better: inside.every((column) => column.higher_is_better) ? 1 : -1, isHeated: true,
+      group: "Mean by group", better: inside.every((column) => column.higher_is_better) ? 1 : -1, isHeated: true,
     });
   });
 }

@@ -48,8 +48,10 @@ function rebuild() {
   place.replaceChildren(made);
   table.shown = new table.DataTable(made, options());
   const scrolled = place.querySelector(".dt-layout-table");
-  document.getElementById("told-once").textContent = toldOnce(table.view).join(" ");
+  document.getElementById("told-once").textContent = toldOnce(table.view);
   for (const [name, value] of [["tabindex", 0], ["role", "region"], ["aria-label", "Models, scrolls"]]) scrolled.setAttribute(name, value);
+  // The names of groups stay in sight beside the column of models, however wide that is.
+  scrolled.style.setProperty("--names", `${made.querySelector("thead th.model").offsetWidth}px`);
   table.shown.on("order", ordered);
   shownChanged();
 }
