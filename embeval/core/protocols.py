@@ -212,8 +212,16 @@ class Index(Protocol):
         """The k best per query of float32 [Q, d], best first."""
 
 
+TOKENIZER = "tokenizer"
+"""Key of the protocol that names the tokeniser which values per token are of."""
+
+
 class Metric(Protocol):
-    """One number from columns of item records."""
+    """One number from columns of item records.
+
+    A metric whose values are per token of a model's own tokeniser says ``per_token = True`` besides: such values are
+    ranked only where all results name one tokeniser in their protocol, under ``TOKENIZER``.
+    """
 
     @property
     def name(self) -> str:

@@ -1,19 +1,22 @@
 """Which models of a board the data tells apart: tests of all pairs, intervals of ranks, letters.
 
 The difference of two models on the board's mean is a weighted sum over tasks, whose items are independent of each
-other; its variance is the sum of theirs. The test is Student's with Welch's degrees of freedom, and no p-value is
-smaller than a test by signs of the items that differ could show. Holm corrects for all pairs of the board.
+other; its variance is the sum of theirs. Columns of one task may hold the same items, by another metric, say, and
+nobody knows how they go together: their standard errors are added up, which is never too little. The test is Student's
+with Welch's degrees of freedom, and no p-value is smaller than a test by signs of the items that differ could show.
+Holm corrects for all pairs of the board.
 
 A model's rank lies between 1 + the number of models shown to be better and J - the number shown to be worse, of J
 models. Models share a letter where no test tells them apart; that is not transitive, so a model may have several.
 
 Sources: Welch, Biometrika 1947; Holm, Scandinavian Journal of Statistics 1979; Mohamad, Goeman & van Zwet, Statistics
-in Medicine 2019 (rank intervals); Piepho, Journal of Computational and Graphical Statistics 2004 (letters).
+in Medicine 2019 (rank intervals); Piepho, Journal of Computational and Graphical Statistics 2004, and Gramm, Guo,
+Hüffner, Niedermeier, Piepho & Schmid, Computational Statistics & Data Analysis 2007 (letters).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,25 +52,30 @@ def tests(
     different: Sequence[npt.NDArray[np.int64]],
     freedom: Sequence[float],
     shares: Sequence[float],
+    tasks: Sequence[Hashable],
     level: float,
 ) -> Tests:
     """The tests of all pairs of K models.
 
-    ``gaps`` float64 [K, K]: mean of the row's model less that of the column's, higher being better. For each task
+    ``gaps`` float64 [K, K]: mean of the row's model less that of the column's, higher being better. For each column
     ``variances`` and ``different`` [K, K] and ``freedom`` as ``stats.many.Spread`` has them, ``shares`` its weight in
-    the mean.
+    the mean, and ``tasks`` what it is of: columns of one task may hold the same items.
     """
     k = len(gaps)
-    squares = np.stack([share**2 * each for share, each in zip(shares, variances, strict=True)])
+    own = [share**2 * each for share, each in zip(shares, variances, strict=True)]
+    together = [[place for place, task in enumerate(tasks) if task == one] for one in dict.fromkeys(tasks)]
+    squares = np.stack([_added([own[place] for place in alike]) for alike in together])
+    fewest = np.array([min(freedom[place] for place in alike) for alike in together], dtype=float)
+    units = np.sum([np.max([different[place] for place in alike], axis=0) for alike in together], axis=0)
     total = squares.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        welch = total**2 / (squares**2 / np.asarray(freedom, dtype=float)[:, None, None]).sum(axis=0)
+        welch = total**2 / (squares**2 / fewest[:, None, None]).sum(axis=0)
         statistic = np.abs(gaps) / np.sqrt(total)
-    units = np.sum([each for share, each in zip(shares, different, strict=True) if share], axis=0)
     raw = np.full((k, k), np.nan)
     for i in range(k):
         for j in range(i + 1, k):
-            raw[i, j] = _p(float(statistic[i, j]), float(welch[i, j]), int(units[i, j]), float(gaps[i, j]))
+            if not np.isnan(total[i, j]):
+                raw[i, j] = _p(float(statistic[i, j]), float(welch[i, j]), int(units[i, j]))
     upper = np.triu_indices(k, 1)
     adjusted = np.full((k, k), np.nan)
     holm = corrections.holm([None if np.isnan(each) else float(each) for each in raw[upper]])
@@ -76,11 +84,14 @@ def tests(
     return Tests(adjusted, (adjusted <= 1.0 - level) & (gaps > 0.0))
 
 
-def _p(statistic: float, freedom: float, units: int, gap: float) -> float:
-    """Two-sided; 1 for models that are the same on every item; NaN where the spread isn't known."""
-    if np.isnan(statistic) and not (units == 0 and gap == 0.0):
-        return float("nan")
-    if units == 0:
+def _added(squares: Sequence[Square]) -> Square:
+    """The square of the sum of standard errors, of which the squares are given."""
+    return squares[0] if len(squares) == 1 else np.asarray(np.sum(np.sqrt(squares), axis=0) ** 2)
+
+
+def _p(statistic: float, freedom: float, units: int) -> float:
+    """Two-sided; 1 for models that are the same on every item, or that differ on some without any effect."""
+    if units == 0 or np.isnan(statistic):
         return 1.0
     return max(two_sided(statistic, freedom), 2.0 ** (1 - units))
 
@@ -88,15 +99,18 @@ def _p(statistic: float, freedom: float, units: int, gap: float) -> float:
 def letters(order: Sequence[int], apart: npt.NDArray[np.bool_]) -> list[str]:
     """Letters of K models: two share one exactly where ``apart`` [K, K] is false.
 
-    ``order`` lists the models best first, and ``a`` goes to the group of the best. Source: Piepho 2004, insert and
-    absorb.
+    ``order`` lists the models best first, and ``a`` goes to the group of the best. A letter stands for a group that no
+    other model fits into. Not every such group has one, since of 25 pairs of models there may be 2^25; these are as
+    many as it takes to say all. Source: Gramm et al. 2007, with a heuristic that grows groups by what is not said yet.
     """
-    groups: list[set[int]] = [set(order)]
-    for i in order:
-        for j in order:
-            if i < j and apart[i, j]:
-                groups = _without_pair(groups, i, j)
     place = {model: rank for rank, model in enumerate(order)}
+    told = np.zeros_like(apart)
+    groups: list[list[int]] = []
+    pairs = [(i, j) for i in order for j in order if place[i] < place[j]]
+    for i, j in [*pairs, *((i, i) for i in order)]:
+        if not apart[i, j] and not told[i, j]:
+            groups.append(_grown([i] if i == j else [i, j], order, apart, told))
+            told[np.ix_(groups[-1], groups[-1])] = True
     groups.sort(key=lambda group: sorted(place[model] for model in group))
     names = dict.fromkeys(order, "")
     for number, group in enumerate(groups):
@@ -105,16 +119,19 @@ def letters(order: Sequence[int], apart: npt.NDArray[np.bool_]) -> list[str]:
     return [names[model] for model in range(len(apart))]
 
 
-def _without_pair(groups: list[set[int]], i: int, j: int) -> list[set[int]]:
-    """The groups once no group holds both, none of them inside another."""
-    split = [kept for group in groups for kept in ((group - {i}, group - {j}) if {i, j} <= group else (group,))]
-    found: list[set[int]] = []
-    for group in sorted(split, key=len, reverse=True):
-        if not any(group <= other for other in found):
-            found.append(group)
-    return found
+def _grown(
+    group: list[int], order: Sequence[int], apart: npt.NDArray[np.bool_], told: npt.NDArray[np.bool_]
+) -> list[int]:
+    """The group with all that fit in, first those that share no letter yet with most of it, the best of them first."""
+    fitting = [model for model in order if model not in group and not apart[model, group].any()]
+    while fitting:
+        news = (~told[np.ix_(fitting, group)]).sum(axis=1)
+        chosen = fitting[int(np.argmax(news))]
+        group = [*group, chosen]
+        fitting = [model for model in fitting if model != chosen and not apart[model, chosen]]
+    return group
 
 
 def _letter(number: int) -> str:
-    """a … z, then a1 … z1, …"""
+    """``a`` to ``z``, then ``a1`` to ``z1``, and so on."""
     return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")

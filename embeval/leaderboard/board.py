@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from embeval import metrics
 from embeval.core import border, strict_json
+from embeval.core.protocols import TOKENIZER, Metric
 from embeval.core.result import IMPORTED, Imported, MetricValue, Result, TrainedOn
 from embeval.core.signature import RESERVED_SUBSETS, STANDS
 from embeval.core.words import plural
+from embeval.errors import UnknownNameError
 
 SHOWN = 3
 """Broken files named."""
@@ -27,6 +30,10 @@ TOLD_ELSEWHERE = (*STATE, "imported", STANDS)
 """Parts of a protocol that no heading has to tell."""
 TRAINED = "†"
 """Marks a value on data that the model was trained on."""
+NO_TOKENIZER = "values per token, and not all results name their tokeniser"
+"""Why a column takes no part in ranks, where nobody knows what its values are per."""
+SEVERAL_TOKENIZERS = "values per token of different tokenisers; per word or per character they could be ranked"
+"""Why a column takes no part in ranks, where its task has values of several tokenisers."""
 APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate."
 
 
@@ -98,7 +105,7 @@ class Row:
     cells: Mapping[ColumnKey, MetricValue]
     """Its values; a missing key is a gap."""
     mean: float | None
-    """Mean over all columns; None where a value is missing or undefined."""
+    """Mean over the columns that count; None where a value is missing or undefined, or there is no such mean."""
     backgrounds: Mapping[ColumnKey, Background] = field(default_factory=dict)
     """What belongs to its values."""
     results: Mapping[ColumnKey, Result] = field(default_factory=dict, repr=False, compare=False)
@@ -133,6 +140,13 @@ class Board:
     """Coverage that the intervals aim at; more than one where results differ in it."""
     broken: tuple[str, ...] = ()
     """One sentence for each stored file that could not be read and is left out."""
+    refused: Mapping[ColumnKey, str] = field(default_factory=dict)
+    """Why columns take no part in means and ranks, of those that don't."""
+
+    @property
+    def counted(self) -> tuple[ColumnKey, ...]:
+        """The columns that take part in means and ranks."""
+        return tuple(column for column in self.columns if column not in self.refused)
 
     @property
     def approximate(self) -> bool:
@@ -142,7 +156,7 @@ class Board:
     @property
     def has_means(self) -> bool:
         """Whether a mean is worth showing: of one column it says nothing, and with a gap in each row there is none."""
-        return len(self.columns) > 1 and any(row.mean is not None for row in self.rows)
+        return len(self.counted) > 1 and any(row.mean is not None for row in self.rows)
 
     def remarks(self) -> list[str]:
         """What a reader of the table should know, as sentences."""
@@ -152,10 +166,13 @@ class Board:
             found.append(f"Brackets hold {shown} intervals.")
         if self.approximate:
             found.append(APPROXIMATE)
-        if _variants(self.columns):
+        if _variants(self.counted):
             found.append("No mean: some columns are variants of one task; --task shows some of them.")
-        elif len(self.columns) > 1 and self.rows and not self.has_means:
+        elif _both_ways(self.counted):
+            found.append("No mean: higher is better in some columns and lower in others; --task shows some of them.")
+        elif len(self.counted) > 1 and self.rows and not self.has_means:
             found.append("No mean: no model has a value in every column; --task shows some of them.")
+        found += [f"Not ranked by {self.headings[key]}: {why}." for key, why in self.refused.items()]
         found += [*self._training(), *self._imported()]
         if n := self.hidden_columns:
             older = plural(n, "older column is", "older columns are")
@@ -309,12 +326,15 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
             protocols[column.protocol], rerankers[column.protocol] = result.signature.protocol, _reranker(result)
     columns = tuple(sorted({*shown_of_ours, *only_published}))
     labels = unique_labels(cells)
+    refused = _refused(columns, list(sources.values()))
+    counted = tuple(column for column in columns if column not in refused)
     rows = [
-        Row(key, labels[key], shown, _mean(shown, columns), backgrounds[key], sources[key])
+        Row(key, labels[key], shown, _mean(shown, counted), backgrounds[key], sources[key])
         for key, of_row in cells.items()
         if (shown := {column: of_row[column] for column in columns if column in of_row})
     ]
-    rows.sort(key=lambda row: (row.mean is None, -(row.mean or 0.0), row.label))
+    best_first = -1.0 if all(higher_is_better(column.metric) for column in counted) else 1.0
+    rows.sort(key=lambda row: (row.mean is None, best_first * (row.mean or 0.0), row.label))
     tasks = {column.task for column in columns}
     told = [result for result in failed if result.task.name in tasks or not tasks]
     return Board(
@@ -325,6 +345,7 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
         hidden_columns=len(newest) - len(shown_of_ours),
         hidden_failures=len(failed) - len(told),
         levels=tuple(sorted(set().union(*(levels.get(column, set()) for column in columns)))),
+        refused=refused,
     )
 
 
@@ -373,7 +394,7 @@ def _sentence(result: Result) -> str:
 
 
 def _mean(cells: Mapping[ColumnKey, MetricValue], columns: tuple[ColumnKey, ...]) -> float | None:
-    if _variants(columns):
+    if _variants(columns) or _both_ways(columns):
         return None
     values = [cells[key].value for key in columns if key in cells]
     known = [value for value in values if value is not None]
@@ -383,6 +404,40 @@ def _mean(cells: Mapping[ColumnKey, MetricValue], columns: tuple[ColumnKey, ...]
 def _variants(columns: tuple[ColumnKey, ...]) -> bool:
     """Whether two columns hold one task in two ways: a mean would count its queries twice."""
     return len({(key.task, key.split, key.metric) for key in columns}) < len(columns)
+
+
+def higher_is_better(metric: str) -> bool:
+    """The direction of a metric; one that only imported results know is taken for a score."""
+    found = _metric(metric)
+    return found is None or found.higher_is_better
+
+
+def _metric(name: str) -> Metric | None:
+    try:
+        return metrics.get(name)
+    except UnknownNameError:  # of an imported result
+        return None
+
+
+def _both_ways(columns: tuple[ColumnKey, ...]) -> bool:
+    """Whether higher is better in some columns and lower in others: a mean would say nothing."""
+    return len({higher_is_better(key.metric) for key in columns}) > 1
+
+
+def _refused(columns: tuple[ColumnKey, ...], rows: Sequence[Mapping[ColumnKey, Result]]) -> dict[ColumnKey, str]:
+    """Why columns take no part in means and ranks, of those that don't."""
+    results = {column: [row[column] for row in rows if column in row] for column in columns}
+    # A protocol holds one tokeniser, so values of several stand in several columns.
+    tokenizers: dict[tuple[str, str, str, str], set[str | None]] = {}
+    for column in columns:
+        if getattr(_metric(column.metric), "per_token", False):
+            named = {each.signature.protocol.get(TOKENIZER) for each in results[column]}
+            tokenizers.setdefault(column[:4], set()).update(None if not name else str(name) for name in named)
+    return {
+        column: NO_TOKENIZER if None in own else SEVERAL_TOKENIZERS
+        for column in columns
+        if None in (own := tokenizers.get(column[:4], set())) or len(own) > 1
+    }
 
 
 def _reranker(result: Result) -> str:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from embeval.core.words import plural
 from embeval.leaderboard import apart, standings
 from embeval.leaderboard.definition import RankBy
 from embeval.leaderboard.snapshot import Column, Pairs, Standing
 from embeval.stats.many import Spread
 
 Values = npt.NDArray[np.float64]
+NOTHING_RANKED = "no column is ranked"
+"""Why nothing is tested, where no column takes part in ranks."""
+TWO_WAYS = "higher is better in some columns and lower in others, so there is no mean to test"
+"""Why nothing is tested, where columns have both directions."""
+NO_INTERVAL = "no interval: fewer than two models have items"
+"""Why a model without a gap isn't tested, where nobody says it better."""
 
 
 @dataclass(frozen=True)
@@ -42,48 +49,74 @@ def shares(columns: Sequence[Column], rank_by: RankBy) -> list[float]:
 
 
 def standings_of(
-    values: Values, columns: Sequence[Column], rules: Rules, tested: Sequence[int] = (), pairs: Sequence[Pairs] = ()
+    values: Values,
+    columns: Sequence[Column],
+    rules: Rules,
+    tested: Sequence[int] = (),
+    pairs: Sequence[Pairs] = (),
+    untested: Mapping[int, str] | None = None,
 ) -> list[Standing]:
-    """Where K models stand by ``values`` float64 [K, T], NaN for a gap; ``pairs`` are those of the models ``tested``."""
+    """Where K models stand by ``values`` float64 [K, T], NaN for a gap; ``pairs`` are those of the models ``tested``.
+
+    ``untested`` says why of the others. Values of which less is better go into ranks with their sign turned. Of columns
+    of both directions there is no mean, and no rank by one; Borda's count needs none.
+    """
     counted = ranked(columns)
     if not counted:
-        return [Standing(gaps=0) for _ in values]
+        return [Standing(untested=NOTHING_RANKED) for _ in values]
     chosen = [columns[place] for place in counted]
-    # Values of which less is better count with their sign turned, so that the best always comes first.
     signs = np.array([1.0 if column.higher_is_better else -1.0 for column in chosen])
     known = values[:, counted] * signs
+    one_way = len(set(signs.tolist())) == 1
     gaps = np.isnan(known).sum(axis=1)
-    complete = gaps == 0
-    weights = [column.weight for column in chosen]
-    groups = [column.group for column in chosen]
-    by_task = standings.means(known, standings.task_shares(weights))
-    by_type = standings.means(known, standings.type_shares(weights, groups))
-    eligible = complete if rules.gaps == "exclude" else gaps < len(counted)
-    borda = np.zeros(len(known), dtype=np.int64)
-    borda[eligible] = standings.borda(known[eligible])
-    if rules.rank_by == "borda":
-        key = borda.astype(float)
-    else:
-        key = -standings.means_of_known(known, shares(chosen, rules.rank_by))
-    ranks = np.zeros(len(known), dtype=np.int64)
-    ranks[eligible] = standings.competition_ranks(key[eligible])
-    intervals, names = _apart(known, chosen, counted, rules, tested, pairs, ranks, int(eligible.sum()))
-    same_direction = len(set(signs.tolist())) == 1
+    eligible = gaps == 0 if rules.gaps == "exclude" else gaps < len(counted)
+    borda = _within(eligible, standings.borda(known[eligible]))
+    ranks = borda if rules.rank_by == "borda" else np.zeros_like(borda)
+    if one_way and rules.rank_by != "borda":
+        key = standings.expected_means(known[eligible], shares(chosen, rules.rank_by))
+        ranks = _within(eligible, standings.competition_ranks(-key))
+    intervals, names = _apart(known, chosen, counted, rules, tested, pairs, ranks) if one_way else ({}, {})
+    weights, groups = [column.weight for column in chosen], [column.group for column in chosen]
+    by_task = standings.means(known, standings.task_shares(weights)) * signs[0]
+    by_type = standings.means(known, standings.type_shares(weights, groups)) * signs[0]
+    by_group = _group_means(values[:, counted], chosen)
     return [
         Standing(
-            rank=int(ranks[row]) if eligible[row] else None,
+            rank=int(ranks[row]) or None,
             rank_low=intervals[row][0] if row in intervals else None,
             rank_high=intervals[row][1] if row in intervals else None,
             letters=names.get(row),
-            mean_task=_number(by_task[row] * signs[0]) if same_direction else None,
-            mean_type=_number(by_type[row] * signs[0]) if same_direction else None,
-            borda=int(borda[row]) if eligible[row] else None,
-            groups=_group_means(values[row, counted], groups, weights),
+            mean_task=_number(by_task[row]) if one_way else None,
+            mean_type=_number(by_type[row]) if one_way else None,
+            borda=int(borda[row]) or None,
+            groups={name: _number(found[row]) for name, found in by_group.items()},
             gaps=int(gaps[row]),
-            untested=None if row in intervals else "no interval",
+            untested=None
+            if row in intervals
+            else (untested or {}).get(row) or _why_untested(np.isnan(known[row]), chosen, one_way=one_way),
         )
         for row in range(len(known))
     ]
+
+
+def _within(eligible: npt.NDArray[np.bool_], ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The ranks of those that have one in the places of all; 0: none."""
+    found = np.zeros(len(eligible), dtype=np.int64)
+    found[eligible] = ranks
+    return found
+
+
+def _why_untested(missing: npt.NDArray[np.bool_], columns: Sequence[Column], *, one_way: bool) -> str:
+    if missing.any():
+        return gap_on([column.heading for column, gap in zip(columns, missing, strict=True) if gap])
+    return NO_INTERVAL if one_way else TWO_WAYS
+
+
+def gap_on(headings: Sequence[str]) -> str:
+    """That there are gaps, and where: ``a gap on STS12``."""
+    if len(headings) == 1:
+        return f"a gap on {headings[0]}"
+    return f"gaps on {headings[0]} and {plural(len(headings) - 1, 'more column')}"
 
 
 def _apart(
@@ -94,26 +127,35 @@ def _apart(
     tested: Sequence[int],
     pairs: Sequence[Pairs],
     ranks: npt.NDArray[np.int64],
-    n_ranked: int,
 ) -> tuple[dict[int, tuple[int, int]], dict[int, str]]:
-    """(interval of the rank, letters) of each tested model."""
+    """(interval of the rank, letters) of each tested model.
+
+    A model that is not tested may stand anywhere. Borda's count may rank a model where the mean, which is tested, does
+    not: its interval reaches there.
+    """
     if len(tested) < 2:
         return {}, {}
     own = shares(columns, rules.rank_by)
     spreads = [spread_of(pairs[place], len(tested)) for place in counted]
     means = standings.means(known[list(tested)], own)
     gaps = means[:, None] - means[None, :]
+    gaps[np.abs(gaps) <= standings.ROUNDING * np.abs(means).max()] = 0.0
     found = apart.tests(
         gaps,
         [each.variances for each in spreads],
         [each.different for each in spreads],
         [each.freedom for each in spreads],
         own,
+        [(column.task, column.split) for column in columns],
         rules.level,
     )
-    better = found.better
+    better, n_ranked = found.better, int((ranks > 0).sum())
     intervals = {
-        row: (1 + int(better[:, place].sum()), n_ranked - int(better[place].sum())) for place, row in enumerate(tested)
+        row: (
+            min(int(ranks[row]), 1 + int(better[:, place].sum())),
+            max(int(ranks[row]), n_ranked - int(better[place].sum())),
+        )
+        for place, row in enumerate(tested)
     }
     order = sorted(range(len(tested)), key=lambda place: (int(ranks[tested[place]]), place))
     names = apart.letters(order, better | better.T)
@@ -143,11 +185,12 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _group_means(values: Values, groups: Sequence[str], weights: Sequence[float]) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
-    for name in dict.fromkeys(groups):
-        inside = [place for place, group in enumerate(groups) if group == name]
-        found[name] = _number(
-            float(standings.means(values[None, inside], standings.task_shares([weights[p] for p in inside]))[0])
-        )
+def _group_means(values: Values, columns: Sequence[Column]) -> dict[str, Values]:
+    """Group -> float64 [K]: mean of each model within it; NaN with a gap, and for columns of both directions."""
+    found: dict[str, Values] = {}
+    for name in dict.fromkeys(column.group for column in columns):
+        inside = [place for place, column in enumerate(columns) if column.group == name]
+        own = standings.task_shares([columns[place].weight for place in inside])
+        one_way = len({columns[place].higher_is_better for place in inside}) == 1
+        found[name] = standings.means(values[:, inside], own) if one_way else np.full(len(values), np.nan)
     return found

@@ -12,6 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
+ROUNDING = 1e-12
+"""Difference of two means, in parts of the largest, up to which they are equal."""
+ROUNDS = 200
+"""How often gaps are estimated anew: enough for all digits where models share half of their tasks."""
 
 
 def task_shares(weights: Sequence[float]) -> list[float]:
@@ -28,16 +32,41 @@ def type_shares(weights: Sequence[float], groups: Sequence[str]) -> list[float]:
 
 
 def means(values: Values, shares: Sequence[float]) -> Values:
-    """float64 [K]: weighted mean of each row of ``values`` [K, T]; NaN for a row with a gap."""
-    return np.asarray(values @ np.asarray(shares, dtype=float)) if values.size else np.full(len(values), np.nan)
+    """float64 [K]: weighted mean of each row of ``values`` [K, T]; NaN for a row with a gap.
+
+    Added up task by task, so that every machine, and the page, gets the same digits.
+    """
+    total = np.zeros(len(values))
+    for share, column in zip(shares, values.T, strict=True):
+        total += share * column
+    return total
 
 
-def means_of_known(values: Values, shares: Sequence[float]) -> Values:
-    """float64 [K]: weighted mean of what a row has, its gaps left out; NaN for a row with nothing."""
+def expected_means(values: Values, shares: Sequence[float]) -> Values:
+    """float64 [K]: weighted mean of each row as it would be without its gaps; NaN for a row with nothing.
+
+    A model that left out a hard task would look better by the mean of what it has. Here each gap is filled with what
+    the model shows elsewhere and what others show on that task, so models are held against each other on the tasks
+    that they share. Rows without gaps keep their order. Source: Yates, Empire Journal of Experimental Agriculture 1933
+    (values that are missing from a table with two ways).
+    """
     known = ~np.isnan(values)
-    weights = known * np.asarray(shares, dtype=float)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).dot(np.diag(shares)).sum(axis=1) / weights.sum(axis=1))
+    if known.all():
+        return means(values, shares)
+    own = known * np.asarray(shares, dtype=float)
+    weights, counts = _filled(own.sum(axis=1)), _filled(known.sum(axis=0).astype(float))
+    there = np.where(known, values, 0.0)
+    columns = np.zeros(values.shape[1])
+    for _ in range(ROUNDS):
+        rows = (own * (there - columns)).sum(axis=1) / weights
+        columns = (known * (there - rows[:, None])).sum(axis=0) / counts
+    filled = np.where(known, values, rows[:, None] + columns)
+    return np.where(known.any(axis=1), means(filled, shares), np.nan)
+
+
+def _filled(sums: Values) -> Values:
+    """The sums, 1 for 0: nothing is divided by them then."""
+    return np.where(sums > 0.0, sums, 1.0)
 
 
 def borda(values: Values) -> npt.NDArray[np.int64]:
@@ -64,5 +93,14 @@ def average_ranks(values: Values) -> Values:
 
 
 def competition_ranks(values: Values) -> npt.NDArray[np.int64]:
-    """int64 [n]: ranks from 1, smallest first; equal ones share the better: 1, 2, 2, 4."""
-    return np.asarray(np.searchsorted(np.sort(values), values, side="left") + 1, dtype=np.int64)
+    """int64 [n]: ranks from 1, smallest first; equal ones share the better: 1, 2, 2, 4.
+
+    Values are equal that differ by rounding alone: the same scores add up differently in another order.
+    """
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    smallest = ROUNDING * float(np.abs(values).max(initial=0.0))
+    starts = np.concatenate([[True], np.diff(ascending) > smallest]) if len(values) else np.zeros(0, dtype=np.bool_)
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.maximum.accumulate(np.where(starts, np.arange(1, len(values) + 1), 1))
+    return ranks

@@ -13,7 +13,7 @@ Welch, Biometrika 1947 (degrees of freedom of a sum); Cochran, Sampling Techniqu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,14 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from embeval.core.protocols import Metric
-from embeval.core.records import ItemRecords
+from embeval.core.records import Column, ItemRecords
 from embeval.stats import bootstrap
 from embeval.stats.draws import averages
+from embeval.stats.parts import scored
 
 Square = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.float64]
 Weighting = Literal["mean", "wmean"]
 ROUNDING = 1e-12
-"""Largest difference of two contributions, in parts of the largest one, that is rounding error."""
+"""Difference of two numbers, in parts of the largest, that is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -43,69 +45,107 @@ class Spread:
     """Degrees of freedom of the variances."""
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Items that a value is computed on, alone or as one of several whose mean it is."""
+
+    rows: npt.NDArray[np.intp]
+    """Their places."""
+    share: float
+    """What the part counts in the mean."""
+    units: npt.NDArray[np.intp] | None
+    """The number of each item's cluster; None where items are independent."""
+
+    @property
+    def n_units(self) -> int:
+        return len(self.rows) if self.units is None else int(self.units.max(initial=-1)) + 1
+
+
 def spread(systems: Sequence[ItemRecords], metric: Metric, weighting: Weighting | None = None) -> Spread:
     """The spread of the differences of systems on the same items in the same order.
 
-    Two systems of which one has a value of an item and the other has none can't be told apart fairly: NaN.
+    Two systems of which one has a value of an item and the other has none can't be told apart fairly: NaN. Nor can any
+    with fewer than two items, or clusters of them, in a part.
     """
-    parts = _parts(systems[0], weighting)
-    variances = np.zeros((len(systems), len(systems)))
-    different = np.zeros((len(systems), len(systems)), dtype=np.int64)
-    inverse = 0.0
-    for rows, share in parts:
-        found, unlike, n_units = _of_part([each.take(rows) for each in systems], metric)
-        variances += share**2 * found
-        different += unlike
-        inverse = max(inverse, 1.0 / max(n_units - 1, 1))
-    # The fewest degrees of any part: never more than Welch's for the sum.
-    return Spread(variances, different, 1.0 / inverse)
-
-
-def _parts(records: ItemRecords, weighting: Weighting | None) -> list[tuple[npt.NDArray[np.intp], float]]:
-    if weighting is None:
-        return [(np.arange(len(records)), 1.0)]
-    rows = list(records.rows_by("subset").values())
-    weights = [float(len(each)) if weighting == "wmean" else 1.0 for each in rows]
-    return [(each, weight / sum(weights)) for each, weight in zip(rows, weights, strict=True)]
-
-
-def _of_part(systems: Sequence[ItemRecords], metric: Metric) -> tuple[Square, npt.NDArray[np.int64], int]:
     k = len(systems)
     variances, different = np.full((k, k), np.nan), np.zeros((k, k), dtype=np.int64)
-    masks = np.stack([np.all([~np.isnan(each.columns[name]) for name in metric.columns], axis=0) for each in systems])
-    n_units = 0
+    np.fill_diagonal(variances, 0.0)
+    masks = np.stack([scored(each, metric) for each in systems])
+    fewest: list[int] = []
     for mask in np.unique(masks, axis=0):
         alike = np.flatnonzero((masks == mask).all(axis=1))
-        rows = np.flatnonzero(mask)
-        if len(rows) < 2:
+        parts = _parts(systems[0], mask, weighting)
+        if len(alike) < 2 or not parts or any(part.n_units < 2 for part in parts):
             continue
-        pulls, scale = _pulls([systems[int(place)].take(rows) for place in alike], metric)
-        n_units = max(n_units, pulls.shape[1])
-        gaps = pulls[:, None, :] - pulls[None, :, :] if pulls.size * len(alike) < 2e7 else None
-        for row, place in enumerate(alike):
-            gap = pulls - pulls[row] if gaps is None else gaps[row]
-            gap = np.where(np.abs(gap) <= ROUNDING * np.abs(pulls).max(initial=1e-300), 0.0, gap)
-            variances[place, alike] = scale * (gap**2).sum(axis=1)
-            different[place, alike] = (gap != 0.0).sum(axis=1)
-    return variances, different, n_units
+        together = np.ix_(alike, alike)
+        variances[together] = 0.0
+        for part in parts:
+            columns = [
+                {name: systems[place].columns[name][part.rows] for name in metric.columns} for place in alike.tolist()
+            ]
+            variances[together] += part.share**2 * _variances(columns, metric, part.units)
+            different[together] += _different(columns, metric, part)
+            fewest.append(part.n_units - 1)
+    # The fewest degrees of any part: never more than Welch's for the sum.
+    return Spread(variances, different, float(min(fewest, default=1)))
 
 
-def _pulls(systems: Sequence[ItemRecords], metric: Metric) -> tuple[Square, float]:
-    """(float64 [K, units], factor): the variance of a difference is the factor times the sum of squared differences."""
-    numbers = bootstrap.cluster_numbers(systems[0].clusters)
+def _parts(records: ItemRecords, mask: npt.NDArray[np.bool_], weighting: Weighting | None) -> list[_Part]:
+    """The items that have a value, by sub-set where the value is a mean over these."""
+    every = [np.arange(len(records))] if weighting is None else list(records.rows_by("subset").values())
+    rows = [each[mask[each]] for each in every]
+    weights = [float(len(each)) if weighting == "wmean" else 1.0 for each in rows]
+    return [
+        _Part(each, weight / (sum(weights) or 1.0), _units(records, each))
+        for each, weight in zip(rows, weights, strict=True)
+    ]
+
+
+def _units(records: ItemRecords, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp] | None:
+    return bootstrap.cluster_numbers(None if records.clusters is None else [records.clusters[row] for row in rows])
+
+
+def _variances(systems: Sequence[Mapping[str, Column]], metric: Metric, units: npt.NDArray[np.intp] | None) -> Square:
+    pulls, factor, noise = _pulls(systems, metric, units)
+    found = np.empty((len(pulls), len(pulls)))
+    for row, own in enumerate(pulls):
+        gap = pulls - own
+        gap[np.abs(gap) <= noise] = 0.0
+        found[row] = factor * (gap**2).sum(axis=1)
+    return found
+
+
+def _pulls(
+    systems: Sequence[Mapping[str, Column]], metric: Metric, units: npt.NDArray[np.intp] | None
+) -> tuple[Rows, float, float]:
+    """What each unit moves the values by, float64 [K, units]; a factor; and what is rounding error.
+
+    The variance of a difference is the factor times the sum of squared differences.
+    """
     if averages(metric):
-        values = np.stack([each.columns[metric.name] for each in systems])
+        values = np.stack([each[metric.name] for each in systems])
         pulls = (values - values.mean(axis=1, keepdims=True)) / values.shape[1]
-        if numbers is not None:
-            pulls = np.stack([np.bincount(numbers, row) for row in pulls])
+        if units is not None:
+            pulls = np.stack([np.bincount(units, row) for row in pulls])
         n = pulls.shape[1]
-        return pulls, n / max(n - 1, 1)
-    left_out = np.stack(
-        [
-            bootstrap.jackknife([metric], {name: each.columns[name] for name in metric.columns}, each.clusters)[0]
-            for each in systems
-        ]
-    )
-    pulls = left_out - left_out.mean(axis=1, keepdims=True)
-    n = pulls.shape[1]
-    return pulls, (n - 1) / n
+        return pulls, n / (n - 1), ROUNDING * float(np.abs(values).max()) / values.shape[1]
+    labels = None if units is None else units.astype(str).tolist()
+    left_out = np.stack([bootstrap.jackknife([metric], each, labels)[0] for each in systems])
+    n = left_out.shape[1]
+    return left_out - left_out.mean(axis=1, keepdims=True), (n - 1) / n, ROUNDING * float(np.abs(left_out).max())
+
+
+def _different(systems: Sequence[Mapping[str, Column]], metric: Metric, part: _Part) -> npt.NDArray[np.int64]:
+    """int64 [K, K]: units on which a column of the metric differs."""
+    found = np.zeros((len(systems), len(systems)), dtype=np.int64)
+    columns = [np.stack([each[name] for each in systems]) for name in metric.columns]
+    for row in range(len(systems)):
+        unlike = np.zeros((len(systems), len(part.rows)), dtype=np.bool_)
+        for values in columns:
+            unlike |= np.abs(values - values[row]) > ROUNDING * float(np.abs(values).max())
+        found[row] = [_n_units(each, part.units) for each in unlike]
+    return found
+
+
+def _n_units(chosen: npt.NDArray[np.bool_], units: npt.NDArray[np.intp] | None) -> int:
+    return int(chosen.sum()) if units is None else len(np.unique(units[chosen]))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from embeval import metrics
 from embeval.core.result import MetricValue, Result
-from embeval.errors import UnknownNameError
 from embeval.leaderboard import ranking
-from embeval.leaderboard.board import Board, ColumnKey, Row, build
+from embeval.leaderboard.board import Board, ColumnKey, Row, build, higher_is_better
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Cell, Column, Model, Snapshot, Standing
 from embeval.workflows.boards import gathering, items, measuring, testing
@@ -37,8 +35,8 @@ def snapshot(definition: Definition) -> Snapshot:
     values = np.array([[_value(row.cells.get(key)) for key in board.columns] for row in board.rows])
     values = values.reshape(len(board.rows), len(columns))
     rules = ranking.Rules(definition.board.rank_by, definition.board.gaps, definition.board.level)
-    rows, pairs = testing.tested(board, columns, values, gathered)
-    standings = ranking.standings_of(values, columns, rules, rows, pairs)
+    rows, pairs, untested, remarks = testing.tested(board, columns, values, rules, gathered)
+    standings = ranking.standings_of(values, columns, rules, rows, pairs, untested)
     order = sorted(range(len(board.rows)), key=lambda row: (standings[row].rank or UNRANKED, board.rows[row].label))
     place_of = {row: place for place, row in enumerate(order)}
     models = tuple(_model(board, board.rows[row], standings[row], definition, gathered) for row in order)
@@ -55,7 +53,7 @@ def snapshot(definition: Definition) -> Snapshot:
         models=models,
         tested=tuple(place_of[row] for row in rows),
         pairs=tuple(pairs),
-        remarks=tuple(board.remarks()),
+        remarks=(*board.remarks(), *remarks),
         failures=board.failures,
         date=max((each.started_at for each in gathered.results), default="") or None,
     )
@@ -69,10 +67,6 @@ def _column(board: Board, key: ColumnKey) -> Column:
     results = [row.results[key] for row in board.rows if key in row.results]
     first = results[0]
     kind = first.task.category or TYPES.get(first.task.type, first.task.type)
-    try:
-        higher = metrics.get(key.metric).higher_is_better
-    except UnknownNameError:  # of an imported result
-        higher = True
     return Column(
         task=key.task,
         heading=board.headings[key],
@@ -83,7 +77,8 @@ def _column(board: Board, key: ColumnKey) -> Column:
         metric=key.metric,
         metric_version=key.metric_version,
         protocol=key.protocol,
-        higher_is_better=higher,
+        higher_is_better=higher_is_better(key.metric),
+        refused=board.refused.get(key),
         n_items=max((each.scores[key.metric].n_items for each in results), default=0) or None,
     )
 

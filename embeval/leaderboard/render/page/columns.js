@@ -15,14 +15,30 @@ function number(key, title, note, get, show, options = {}) {
 function text(key, title, note, get, options = {}) {
   return {
     key, title, note, group: "", better: 0, kind: "text", isHeated: false, value: (place) => get(place) || null,
-    show: (place) => (get(place) ? dataText(get(place)) : GAP), ...options,
+    show: (place) => (get(place) ? dataText(get(place)) : element("span", { class: "muted" }, GAP)), ...options,
   };
 }
 
 /* The columns of a set that say anything. */
 function columnsOf(view) {
   const made = { overview, tasks, costs, about }[view]();
-  return [pickColumn(), rankColumn(), modelColumn(), ...made.filter((column) => column.isAlways || saysAnything(column))];
+  const told = made.filter((column) => column.isAlways || saysAnything(column));
+  return [pickColumn(), rankColumn(), modelColumn(), ...told.filter((column) => sharedBy(column) === null)];
+}
+
+/* What a column says of all models alike, where that is better told once. */
+function sharedBy(column) {
+  if (!column.isToldOnce || board.models.length < 2) return null;
+  const values = new Set(board.models.map((_, place) => column.value(place)).filter((value) => value !== null));
+  return values.size === 1 ? [...values][0] : null;
+}
+
+/* What there is to say of the columns of a set, below the table. */
+function toldOnce(view) {
+  const made = { overview, tasks, costs, about }[view]();
+  const shared = made.filter((column) => sharedBy(column) !== null).map((column) => `${column.title}: ${visibleText(sharedBy(column))}.`);
+  const shading = made.some((column) => column.isHeated) ? ["Shading runs from the worst to the best of a column."] : [];
+  return [...shading, ...(board.models.length > 1 ? ["Tick two models to compare them."] : []), ...shared].join(" ");
 }
 
 function saysAnything(column) {
@@ -38,21 +54,21 @@ function pickColumn() {
 
 function rankColumn() {
   return {
-    ...number("rank", "Rank", "Rank, and the ranks that the data leaves open", (place) => page.standings[place].rank, String),
+    ...number("rank", "Rank", "Rank, and the ranks that the data leaves open", (place) => page.standings[place].rank, whole),
     better: -1, kind: "rank", show: rankCell, isAlways: true,
   };
 }
 
 function rankCell(place) {
   const standing = page.standings[place];
-  if (standing.rank === null) return element("span", { class: "muted", title: whyUnranked(standing) }, GAP);
-  return element("span", {}, element("b", {}, String(standing.rank)), rankInterval(standing));
+  if (standing.rank === null) return element("span", { class: "muted", title: whyUnranked(standing) }, element("b", {}, GAP), " ", rankInterval(standing));
+  return element("span", {}, element("b", {}, String(standing.rank)), " ", rankInterval(standing));
 }
 
 function rankInterval({ rank_low: low, rank_high: high, untested }) {
   if (low === null) return element("span", { class: "interval-text", title: untested && `No interval: ${untested}` }, "");
   const words = low === high ? `the data leaves only rank ${low} open` : `the data leaves ranks ${low} to ${high} open`;
-  return element("span", { class: "interval-text", title: words }, low === high ? `${low}` : `${low}–${high}`);
+  return element("span", { class: "interval-text", title: words }, `${low}–${high}`);
 }
 
 function whyUnranked({ gaps }) {
@@ -88,18 +104,13 @@ function overview() {
     ...(groupNames().length > 1
       ? [number("mean_type", "by group", "Mean over groups of the means within them", standing("mean_type"), score, { group: "Mean", better: direction(), isHeated: true })]
       : []),
-    number("borda", "Borda", "Rank by Borda's count of the ranks on each task", standing("borda"), String, { group: "Mean", better: -1 }),
-    ...groupColumns(),
-    recallColumn(),
-    ...speedColumns().slice(0, 2),
-    ...sizeColumns().slice(0, 2),
-    qualityKeptColumn(),
+    number("borda", "Borda", "Rank by Borda's count of the ranks on each task", standing("borda"), whole, { group: "Mean", better: -1 }),
+    { ...recallColumn(), group: "Mean" },
+    ...[...speedColumns().slice(0, 2), ...sizeColumns().slice(0, 2)].map((column) => ({ ...column, group: "What it takes" })),
+    { ...qualityKeptColumn(), group: "" },
     gateColumn(),
-  ].map((column) => ({ ...column, group: column.group || (isCost(column) ? "What it takes" : "") }));
-}
-
-function isCost(column) {
-  return ["latency", "speed", "parameters", "dimensions"].includes(column.key);
+    ...groupColumns(),
+  ];
 }
 
 /* Of the board's means: they are only of columns of one direction. */
@@ -122,7 +133,7 @@ function groupColumns() {
     const inside = chosenRanked().filter((column) => column.group === name);
     const note = `Mean over ${plural(inside.length, "task")} of ${name}`;
     return number(`group.${name}`, name, note, (place) => page.standings[place].groups[name], score, {
-      group: "Groups", better: inside.every((column) => column.higher_is_better) ? 1 : -1, isHeated: true,
+      group: "Mean by group", better: inside.every((column) => column.higher_is_better) ? 1 : -1, isHeated: true,
     });
   });
 }
@@ -133,8 +144,9 @@ function lettersColumn() {
 }
 
 function tasks() {
+  const metrics = metricsOfGroups();
   const mean = number("mean_task", "Mean", "Mean over tasks", (place) => page.standings[place].mean_task, score, { better: direction(), isHeated: true });
-  return [mean, ...inGroups(page.chosen).map(taskColumn)];
+  return [mean, ...inGroups(page.chosen).map((at) => taskColumn(at, metrics))];
 }
 
 /* Places of columns, those of a group side by side. */
@@ -143,23 +155,40 @@ function inGroups(places) {
   return groups.flatMap((group) => places.filter((place) => board.columns[place].group === group));
 }
 
-function taskColumn(at) {
+/* The metric of each group, where all its columns have the same: it then stands beside the name of the group. */
+function metricsOfGroups() {
+  const found = new Map();
+  for (const { group, metric } of board.columns) found.set(group, [...new Set([...(found.get(group) ?? []), metric])]);
+  return found;
+}
+
+function taskColumn(at, metrics) {
   const column = board.columns[at];
+  const isAlike = metrics.get(column.group).length === 1;
   const subset = ["all", "mean"].includes(column.subset) ? "" : ` · ${column.subset}`;
   const counted = column.refused === null ? "" : `. Not ranked: ${column.refused}`;
   const way = column.higher_is_better ? "" : ", less is better";
   return number(`task.${column.heading}`, column.heading, `${column.metric}${way} · ${column.split}${subset}${counted}`,
     (place) => board.models[place].cells[at]?.value, score, {
-      group: column.group, better: column.higher_is_better ? 1 : -1, isHeated: true, isAlways: true,
-      below: column.metric, show: (place) => taskCell(board.models[place].cells[at]),
+      group: isAlike ? `${column.group} · ${column.metric}` : column.group, better: column.higher_is_better ? 1 : -1,
+      isHeated: true, isAlways: true, below: isAlike ? null : column.metric, show: (place) => taskCell(board.models[place].cells[at]),
+      words: (place) => cellWords(board.models[place].cells[at]),
     });
 }
 
 function taskCell(cell) {
-  if (cell === null) return element("span", { class: "muted", title: "No result" }, GAP);
-  if (cell.value === null) return element("span", { class: "muted", title: cell.reason }, "n/a");
-  const words = cell.low === null ? null : `${cell.rough ? "about " : ""}${score(cell.low)} to ${score(cell.high)}, ${plural(cell.n_items, "item")}`;
-  return element("span", { title: words }, score(cell.value), cellMarks(cell));
+  if (cell === null) return GAP;
+  if (cell.value === null) return "n/a";
+  const marks = cellMarks(cell);
+  return marks === null ? score(cell.value) : [score(cell.value), marks];
+}
+
+/* Its interval and items, or why it has no value. */
+function cellWords(cell) {
+  if (cell === null) return "No result";
+  if (cell.value === null) return cell.reason;
+  if (cell.low === null) return null;
+  return `${cell.rough ? "about " : ""}${score(cell.low)} to ${score(cell.high)}, ${plural(cell.n_items, "item")}`;
 }
 
 function cellMarks(cell) {
@@ -192,7 +221,7 @@ function speedColumns() {
     number("latency", "p95, ms", "95 % of queries take at most so long, encoding and search", measure("latency_p95_ms"), digits, { better: -1 }),
     number("speed", "Tokens/s", "Tokens encoded per second", measure("tokens_per_s"), digits),
     number("price", "$ per M tokens", "US dollars to encode a million tokens", measure("usd_per_million_tokens"), digits, { better: -1 }),
-    text("machine", "Measured on", "What speeds were measured on", measure("machine")),
+    text("machine", "Measured on", "What speeds were measured on", measure("machine"), { isToldOnce: true, kind: "text wide" }),
   ].map((column) => ({ ...column, group: "Speed" }));
 }
 
@@ -200,7 +229,7 @@ function sizeColumns() {
   const weights = (place) => (isKnown(fact("weight_bytes")(place)) ? fact("weight_bytes")(place) / 2 ** 20 : null);
   return [
     number("parameters", "Parameters", "Weights and all", fact("parameters"), count, { better: -1 }),
-    number("dimensions", "Dims", "Length of a vector", fact("dimensions"), (value) => (isKnown(value) ? String(value) : GAP), { better: -1 }),
+    number("dimensions", "Dims", "Length of a vector", fact("dimensions"), whole, { better: -1 }),
     number("memory", "Weights", "Memory that its weights take", weights, mebibytes, { better: -1 }),
     number("index", "Index", "Size of the indexes of all tasks together", measure("index_mib"), mebibytes, { better: -1 }),
   ].map((column) => ({ ...column, group: "Size" }));
@@ -250,7 +279,7 @@ function about() {
   return [
     text("backend", "Backend", "What ran it", spec("backend")),
     text("precision", "Precision", "Number format inside the model", spec("dtype")),
-    number("dimensions", "Dims", "Length of a vector", fact("dimensions"), (value) => (isKnown(value) ? String(value) : GAP), { better: 0 }),
+    number("dimensions", "Dims", "Length of a vector", fact("dimensions"), whole, { better: 0 }),
     number("tokens", "Max tokens", "Tokens kept of a text", fact("max_tokens"), digits),
     text("prompts", "Prompts", "Text put before inputs", promptWords, { kind: "text wide" }),
     text("licence", "Licence", "As its makers declare it", fact("license")),

@@ -1,5 +1,8 @@
 /* Numbers as people read them. A number that isn't there is a dash. */
 const GAP = "—";
+// Made once: to make one for each number takes longer than all the rest of a table.
+const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const FINE = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
 
 function isKnown(value) {
   return value !== null && value !== undefined && !Number.isNaN(value);
@@ -15,6 +18,10 @@ function score(value) {
 function signed(value) {
   if (!isKnown(value)) return GAP;
   return `${value < 0 ? "−" : "+"}${score(Math.abs(value))}`;
+}
+
+function whole(value) {
+  return isKnown(value) ? String(value) : GAP;
 }
 
 /* 22.7 M, 1.5 B. */
@@ -36,8 +43,8 @@ function mebibytes(value) {
 function digits(value) {
   if (!isKnown(value)) return GAP;
   if (value === 0) return "0";
-  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
-  return Number(value.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 20 });
+  if (Math.abs(value) >= 100) return GROUPED.format(value);
+  return FINE.format(Number(value.toPrecision(3)));
 }
 
 function percent(value) {
@@ -50,5 +57,5 @@ function times(value) {
 }
 
 function plural(number, one, several = `${one}s`) {
-  return `${number.toLocaleString("en")} ${number === 1 ? one : several}`;
+  return `${GROUPED.format(number)} ${number === 1 ? one : several}`;
 }

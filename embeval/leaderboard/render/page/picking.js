@@ -40,7 +40,7 @@ function setPicked(places) {
 function showPicked() {
   for (const box of document.querySelectorAll("[data-pick]")) box.checked = page.picked.includes(Number(box.dataset.pick));
   const names = page.picked.map((place) => element("b", {}, dataText(board.models[place].label)));
-  const words = names.length === 2 ? [names[0], " and ", names[1]] : [names[0], ": pick another model to compare it with"];
+  const words = names.length === 2 ? ["Picked: ", names[0], " and ", names[1]] : ["Picked: ", names[0], ". Tick another model to compare it with"];
   document.getElementById("picked").hidden = names.length === 0;
   document.getElementById("picked-words").replaceChildren(...(names.length ? words : []));
   document.getElementById("go-to-comparison").hidden = names.length < 2;

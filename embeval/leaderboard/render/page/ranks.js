@@ -2,6 +2,10 @@
    holds both to each other. Values are rows of numbers, NaN for a gap; of K models, pairs are kept for j < i at
    i * (i - 1) / 2 + j. */
 
+const ROUNDING = 1e-12; // in parts of the largest: values that differ by no more are equal
+const ROUNDS = 200;
+const TWO_WAYS = "higher is better in some columns and lower in others, so there is no mean to test";
+
 function sum(numbers) {
   let total = 0;
   for (const each of numbers) total += each;
@@ -19,33 +23,46 @@ function typeShares(weights, groups) {
   return weights.map((weight, place) => weight / within.get(groups[place]) / within.size);
 }
 
-/* Weighted mean of a row; NaN with a gap. */
+/* Weighted mean of a row, added up task by task as Python does; NaN with a gap. */
 function meanOf(row, shares) {
   let total = 0;
-  for (let place = 0; place < row.length; place += 1) total += row[place] * shares[place];
-  return row.length ? total : NaN;
+  for (let place = 0; place < shares.length; place += 1) total += shares[place] * row[place];
+  return total;
 }
 
-/* Weighted mean of what a row has; NaN for a row with nothing. */
-function meanOfKnown(row, shares) {
-  let total = 0;
-  let weight = 0;
-  for (let place = 0; place < row.length; place += 1) {
-    if (Number.isNaN(row[place])) continue;
-    total += row[place] * shares[place];
-    weight += shares[place];
+/* Weighted means of rows as they would be without their gaps: Yates' estimate of what is missing. */
+function expectedMeans(rows, shares) {
+  if (rows.every((row) => !row.some(Number.isNaN))) return rows.map((row) => meanOf(row, shares));
+  const nTasks = shares.length;
+  const ofRows = new Float64Array(rows.length);
+  const ofTasks = new Float64Array(nTasks);
+  const weights = rows.map((row) => sum(shares.filter((_, task) => !Number.isNaN(row[task]))) || 1);
+  const counts = shares.map((_, task) => rows.filter((row) => !Number.isNaN(row[task])).length || 1);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const sums = new Float64Array(nTasks);
+    rows.forEach((row, place) => {
+      let own = 0;
+      for (let task = 0; task < nTasks; task += 1) if (!Number.isNaN(row[task])) own += shares[task] * (row[task] - ofTasks[task]);
+      ofRows[place] = own / weights[place];
+      for (let task = 0; task < nTasks; task += 1) if (!Number.isNaN(row[task])) sums[task] += row[task] - ofRows[place];
+    });
+    for (let task = 0; task < nTasks; task += 1) ofTasks[task] = sums[task] / counts[task];
   }
-  return total / weight;
+  return rows.map((row, place) =>
+    meanOf(row.map((value, task) => (Number.isNaN(value) ? ofRows[place] + ofTasks[task] : value)), shares));
 }
 
-/* Ranks from 1, smallest first; equal ones share the better: 1, 2, 2, 4. */
+/* Ranks from 1, smallest first; ones that are equal, but for rounding, share the better: 1, 2, 2, 4. */
 function competitionRanks(values) {
-  const sorted = Float64Array.from(values).sort();
-  const first = new Map();
-  sorted.forEach((value, place) => {
-    if (!first.has(value)) first.set(value, place + 1);
+  const order = Array.from(values, (_, place) => place).sort((one, other) => values[one] - values[other]);
+  const smallest = ROUNDING * values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
+  const ranks = new Array(values.length);
+  order.forEach((place, number) => {
+    const before = order[number - 1];
+    const isNew = number === 0 || values[place] - values[before] > smallest;
+    ranks[place] = isNew ? number + 1 : ranks[before];
   });
-  return values.map((value) => first.get(value));
+  return ranks;
 }
 
 /* Rank by Borda's count; a gap gets no points, ties the average. */
@@ -53,14 +70,18 @@ function borda(rows) {
   const points = new Float64Array(rows.length);
   const nTasks = rows.length ? rows[0].length : 0;
   for (let task = 0; task < nTasks; task += 1) {
-    const there = [...rows.keys()].filter((row) => !Number.isNaN(rows[row][task]));
-    there.sort((one, other) => rows[other][task] - rows[one][task]);
-    for (let start = 0, end; start < there.length; start = end) {
-      for (end = start + 1; end < there.length && rows[there[end]][task] === rows[there[start]][task]; ) end += 1;
-      for (let place = start; place < end; place += 1) points[there[place]] += rows.length - (start + 1 + end) / 2;
+    // Numbers sort many times faster by themselves than by what a function says of them.
+    const values = Float64Array.from(rows, (row) => -row[task]).filter((value) => !Number.isNaN(value)).sort();
+    const averages = new Map();
+    for (let start = 0, end; start < values.length; start = end) {
+      for (end = start + 1; end < values.length && values[end] === values[start]; ) end += 1;
+      averages.set(values[start], (start + 1 + end) / 2);
     }
+    rows.forEach((row, place) => {
+      if (!Number.isNaN(row[task])) points[place] += rows.length - averages.get(-row[task]);
+    });
   }
-  return competitionRanks(Array.from(points, (each) => -each));
+  return competitionRanks(points.map((each) => -each));
 }
 
 /* The natural logarithm of the gamma function, for positive numbers. Source: Abramowitz & Stegun 6.1.41. */
@@ -121,80 +142,100 @@ function holm(p) {
   return adjusted;
 }
 
-/* The p-value of one pair: its gap, and for each column variance, units that differ, freedom and share. */
-function pairP(gap, columns) {
-  let total = 0;
-  let below = 0;
-  let units = 0;
-  for (const { variance, different, freedom, share } of columns) {
-    const square = share * share * variance;
-    total += square;
-    below += (square * square) / freedom;
-    if (share) units += different;
-  }
-  const statistic = Math.abs(gap) / Math.sqrt(total);
-  if (Number.isNaN(statistic) && !(units === 0 && gap === 0)) return NaN;
-  if (units === 0) return 1;
-  return Math.max(twoSided(statistic, (total * total) / below), 2 ** (1 - units));
-}
-
 /* For each pair of the models tested whether, and which way, they are told apart: 1 where the first, i, is shown to be
    better than j, -1 where it is worse. */
 function toldApart(means, counted, shares, level) {
+  const together = columnsByTask(counted, shares);
+  const smallest = ROUNDING * Math.max(...means.map(Math.abs));
   const gaps = [];
   const raw = [];
   for (let i = 1; i < means.length; i += 1) {
     for (let j = 0; j < i; j += 1) {
-      const at = (i * (i - 1)) / 2 + j;
-      gaps.push(means[i] - means[j]);
-      raw.push(pairP(means[i] - means[j], counted.map((place, number) => ({
-        variance: board.pairs[place].variances[at] ?? NaN,
-        different: board.pairs[place].different[at],
-        freedom: board.pairs[place].freedom,
-        share: shares[number],
-      }))));
+      const gap = Math.abs(means[i] - means[j]) <= smallest ? 0 : means[i] - means[j];
+      raw.push(pairP(gap, gaps.length, together));
+      gaps.push(gap);
     }
   }
   const adjusted = holm(raw);
   return gaps.map((gap, at) => (adjusted[at] <= 1 - level ? Math.sign(gap) : 0));
 }
 
+/* Columns of one task and split may hold the same items: their pairs and shares, side by side. */
+function columnsByTask(counted, shares) {
+  const found = new Map();
+  counted.forEach((place, number) => {
+    const { task, split } = board.columns[place];
+    const key = JSON.stringify([task, split]);
+    found.set(key, [...(found.get(key) ?? []), { ...board.pairs[place], share: shares[number] }]);
+  });
+  return [...found.values()];
+}
+
+/* The p-value of the pair at this place: standard errors of one task are added up, variances of several. */
+function pairP(gap, at, together) {
+  let total = 0;
+  let below = 0;
+  let units = 0;
+  for (const alike of together) {
+    const square = squareOf(alike, at);
+    total += square;
+    below += square ** 2 / fewest(alike);
+    units += alike.reduce((most, { different }) => Math.max(most, different[at]), 0);
+  }
+  if (Number.isNaN(total)) return NaN;
+  const statistic = Math.abs(gap) / Math.sqrt(total);
+  if (units === 0 || Number.isNaN(statistic)) return 1;
+  return Math.max(twoSided(statistic, total ** 2 / below), 2 ** (1 - units));
+}
+
+function squareOf(alike, at) {
+  const own = ({ variances, share }) => share ** 2 * (variances[at] ?? NaN);
+  return alike.length === 1 ? own(alike[0]) : sum(alike.map((each) => Math.sqrt(own(each)))) ** 2;
+}
+
+function fewest(alike) {
+  return alike.reduce((least, { freedom }) => Math.min(least, freedom), Infinity);
+}
+
 /* Letters of K models, in their order: two share one exactly where they aren't apart. `order` lists them best first. */
 function lettersOf(order, apart) {
-  const isApart = (one, other) => {
-    const [low, high] = one < other ? [one, other] : [other, one];
-    return apart[(high * (high - 1)) / 2 + low] !== 0;
-  };
-  let groups = [new Set(order)];
-  for (const i of order) {
-    for (const j of order) if (i < j && isApart(i, j)) groups = withoutPair(groups, i, j);
+  const at = (one, other) => (one < other ? (other * (other - 1)) / 2 + one : (one * (one - 1)) / 2 + other);
+  const isApart = (one, other) => one !== other && apart[at(one, other)] !== 0;
+  const told = order.map(() => new Set());
+  const groups = [];
+  const pairs = order.flatMap((one, rank) => order.slice(rank + 1).map((other) => [one, other]));
+  for (const [one, other] of [...pairs, ...order.map((model) => [model, model])]) {
+    if (isApart(one, other) || told[one].has(other)) continue;
+    const group = grown(one === other ? [one] : [one, other], order, isApart, told);
+    for (const each of group) for (const model of group) told[each].add(model);
+    groups.push(group);
   }
-  const place = new Map(order.map((model, rank) => [model, rank]));
-  const sorted = groups.map((group) => Array.from(group, (model) => place.get(model)).sort((a, b) => a - b));
+  return namesOf(groups, order);
+}
+
+/* The group with all that fit in, first those that share no letter yet with most of it, the best of them first. */
+function grown(start, order, isApart, told) {
+  const group = [...start];
+  let fitting = order.filter((model) => !group.includes(model) && !group.some((other) => isApart(model, other)));
+  while (fitting.length) {
+    const news = fitting.map((model) => group.filter((other) => !told[model].has(other)).length);
+    const chosen = fitting[news.indexOf(Math.max(...news))];
+    group.push(chosen);
+    fitting = fitting.filter((model) => model !== chosen && !isApart(model, chosen));
+  }
+  return group;
+}
+
+/* The letters of each model: a for the group of the best. */
+function namesOf(groups, order) {
+  const rankOf = new Map(order.map((model, rank) => [model, rank]));
+  const sorted = groups.map((group) => group.map((model) => rankOf.get(model)).sort((one, other) => one - other));
   sorted.sort(byFirstDifference);
   const names = order.map(() => "");
   sorted.forEach((group, number) => {
     for (const rank of group) names[order[rank]] += letter(number);
   });
   return names;
-}
-
-function withoutPair(groups, i, j) {
-  const split = groups.flatMap((group) => {
-    if (!group.has(i) || !group.has(j)) return [group];
-    return [i, j].map((left) => new Set([...group].filter((model) => model !== left)));
-  });
-  split.sort((one, other) => other.size - one.size);
-  const found = [];
-  for (const group of split) {
-    if (!found.some((other) => isWithin(group, other))) found.push(group);
-  }
-  return found;
-}
-
-function isWithin(group, other) {
-  for (const model of group) if (!other.has(model)) return false;
-  return true;
 }
 
 function byFirstDifference(one, other) {
@@ -212,70 +253,87 @@ function letter(number) {
 function standingsOf(chosen) {
   const counted = chosen.filter((place) => board.columns[place].refused === null);
   const columns = counted.map((place) => board.columns[place]);
-  if (!columns.length) return board.models.map(() => emptyStanding());
-  const weights = columns.map((column) => column.weight);
-  const groups = columns.map((column) => column.group);
+  if (!columns.length) return board.models.map(() => ({ ...EMPTY, groups: {}, untested: "no column is ranked" }));
   const signs = columns.map((column) => (column.higher_is_better ? 1 : -1));
-  const known = board.models.map((model) => counted.map((place, number) => valueOf(model, place) * signs[number]));
+  const isOneWay = new Set(signs).size === 1;
+  const known = board.models.map((model) => counted.map((place, number) => valueAt(model, place) * signs[number]));
   const gaps = known.map((row) => row.filter(Number.isNaN).length);
-  const shares = board.rank_by === "mean_type" ? typeShares(weights, groups) : taskShares(weights);
-  const eligible = [...known.keys()].filter((row) => gaps[row] === 0 || (board.gaps === "rank" && gaps[row] < columns.length));
-  const bordaRanks = borda(eligible.map((row) => known[row]));
-  const keys = eligible.map((row, number) =>
-    board.rank_by === "borda" ? bordaRanks[number] : -meanOfKnown(known[row], shares),
-  );
-  const ranks = competitionRanks(keys);
+  const [ranks, bordaRanks] = ranksOf(known, gaps, columns, isOneWay);
+  const means = meansOf(columns, signs);
   const found = known.map((row, place) => ({
-    ...emptyStanding(),
-    ...means(row, columns, signs),
-    gaps: gaps[place],
-    untested: board.models[place].standing.untested ?? "no interval",
+    ...EMPTY, ...means(row), gaps: gaps[place], rank: ranks[place], borda: bordaRanks[place],
+    untested: board.models[place].standing.untested ?? whyUntested(row, columns, isOneWay),
   }));
-  eligible.forEach((row, number) => {
-    found[row].rank = ranks[number];
-    found[row].borda = bordaRanks[number];
-  });
-  addIntervals(found, known, counted, shares, eligible.length);
+  if (isOneWay) addIntervals(found, known, counted, sharesOf(columns));
   return found;
 }
 
-function emptyStanding() {
-  return {
-    rank: null, rank_low: null, rank_high: null, letters: null, mean_task: null, mean_type: null, borda: null,
-    groups: {}, gaps: 0, untested: null,
-  };
-}
+const EMPTY = {
+  rank: null, rank_low: null, rank_high: null, letters: null, mean_task: null, mean_type: null, borda: null, gaps: 0,
+};
 
-function valueOf(model, place) {
+function valueAt(model, place) {
   return model.cells[place]?.value ?? NaN;
 }
 
-/* The means of a row by task, by type and within each group; values of less-is-better count with their sign turned. */
-function means(row, columns, signs) {
+/* What each column counts in the mean that is tested. */
+function sharesOf(columns) {
+  const weights = columns.map((column) => column.weight);
+  return board.rank_by === "mean_type" ? typeShares(weights, columns.map((column) => column.group)) : taskShares(weights);
+}
+
+/* [rank, rank by Borda's count] of all models; null for those that have none. */
+function ranksOf(known, gaps, columns, isOneWay) {
+  const most = board.gaps === "rank" ? columns.length - 1 : 0;
+  const eligible = [...known.keys()].filter((row) => gaps[row] <= most);
+  const rows = eligible.map((row) => known[row]);
+  const within = (ranks) => {
+    const found = new Array(known.length).fill(null);
+    eligible.forEach((row, number) => {
+      found[row] = ranks[number];
+    });
+    return found;
+  };
+  const byBorda = within(borda(rows));
+  if (board.rank_by === "borda") return [byBorda, byBorda];
+  if (!isOneWay) return [within([]).map(() => null), byBorda];
+  return [within(competitionRanks(expectedMeans(rows, sharesOf(columns)).map((mean) => -mean))), byBorda];
+}
+
+function whyUntested(row, columns, isOneWay) {
+  const missing = columns.filter((_, place) => Number.isNaN(row[place])).map((column) => column.heading);
+  if (missing.length === 1) return `a gap on ${missing[0]}`;
+  if (missing.length) return `gaps on ${missing[0]} and ${plural(missing.length - 1, "more column")}`;
+  return isOneWay ? "no interval: fewer than two models have items" : TWO_WAYS;
+}
+
+/* Makes the means of a row by task, by type and within each group; null with a gap, or of columns of both directions. */
+function meansOf(columns, signs) {
   const weights = columns.map((column) => column.weight);
   const groups = columns.map((column) => column.group);
   const isOneWay = new Set(signs).size === 1;
-  const within = {};
-  for (const group of new Set(groups)) {
-    const inside = [...row.keys()].filter((place) => groups[place] === group);
-    within[group] = orNull(
-      meanOf(inside.map((place) => row[place] * signs[place]), taskShares(inside.map((place) => weights[place]))),
-    );
-  }
-  return {
-    mean_task: isOneWay ? orNull(meanOf(row, taskShares(weights)) * signs[0]) : null,
-    mean_type: isOneWay ? orNull(meanOf(row, typeShares(weights, groups)) * signs[0]) : null,
-    groups: within,
-  };
+  const [byTask, byType] = [taskShares(weights), typeShares(weights, groups)];
+  const within = [...new Set(groups)].map((name) => {
+    const inside = [...groups.keys()].filter((place) => groups[place] === name);
+    const isOwnWay = new Set(inside.map((place) => signs[place])).size === 1;
+    return { name, inside, isOwnWay, shares: taskShares(inside.map((place) => weights[place])) };
+  });
+  return (row) => ({
+    mean_task: isOneWay ? orNull(meanOf(row, byTask) * signs[0]) : null,
+    mean_type: isOneWay ? orNull(meanOf(row, byType) * signs[0]) : null,
+    groups: Object.fromEntries(within.map(({ name, inside, isOwnWay, shares }) => [
+      name, isOwnWay ? orNull(meanOf(inside.map((place) => row[place] * signs[place]), shares)) : null,
+    ])),
+  });
 }
 
 function orNull(value) {
   return Number.isNaN(value) ? null : value;
 }
 
-function addIntervals(found, known, counted, shares, nRanked) {
-  if (board.tested.length < 2) return;
-  const tested = board.tested;
+function addIntervals(found, known, counted, shares) {
+  const { tested } = board;
+  if (tested.length < 2) return;
   const apart = toldApart(tested.map((row) => meanOf(known[row], shares)), counted, shares, board.level);
   const above = tested.map(() => 0);
   const below = tested.map(() => 0);
@@ -286,11 +344,13 @@ function addIntervals(found, known, counted, shares, nRanked) {
       if (way < 0) [above[i], below[j]] = [above[i] + 1, below[j] + 1];
     }
   }
-  const order = [...tested.keys()].sort((one, other) => found[tested[one]].rank - found[tested[other]].rank || one - other);
+  const rankOf = (place) => found[tested[place]].rank;
+  const order = [...tested.keys()].sort((one, other) => rankOf(one) - rankOf(other) || one - other);
   const names = lettersOf(order, apart);
+  const nRanked = found.filter((standing) => standing.rank !== null).length;
   tested.forEach((row, place) => {
-    found[row].rank_low = 1 + above[place];
-    found[row].rank_high = nRanked - below[place];
+    found[row].rank_low = Math.min(rankOf(place), 1 + above[place]);
+    found[row].rank_high = Math.max(rankOf(place), nRanked - below[place]);
     found[row].letters = names[place];
     found[row].untested = null;
   });

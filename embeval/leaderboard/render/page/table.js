@@ -1,5 +1,6 @@
 /* The table: DataTables sorts, searches and pages; columns and cells are ours. Rows are places of models. */
-const PAGE_LENGTH = 100;
+const PAGE_LENGTH = 50;
+const BY_NAME = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 const table = { DataTable: null, shown: null, columns: [], view: "overview", order: { key: "rank", way: "asc" } };
 
 function startTable(DataTable) {
@@ -9,10 +10,12 @@ function startTable(DataTable) {
     detect: () => false,
     order: { asc: (one, other) => gapsLast(one, other, 1), desc: (one, other) => gapsLast(one, other, -1) },
   });
+  DataTable.ext.search.push((_settings, _texts, _index, row) => passes(row.place));
   readView();
   startViews();
   document.getElementById("table-place").replaceWith(element("div", { id: "table-place" }));
   document.getElementById("table-place").addEventListener("click", opened);
+  document.getElementById("table-place").addEventListener("mouseover", pointedAt);
   rebuild();
   addEventListener("beforeprint", () => table.shown.page.len(-1).draw(false));
   addEventListener("afterprint", () => table.shown.page.len(PAGE_LENGTH).draw(false));
@@ -20,7 +23,7 @@ function startTable(DataTable) {
 
 function gapsLast(one, other, way) {
   if (one === null || other === null) return (one === null) - (other === null);
-  if (typeof one === "string") return way * one.localeCompare(other, "en", { numeric: true, sensitivity: "base" });
+  if (typeof one === "string") return way * BY_NAME.compare(one, other);
   return way * (one - other);
 }
 
@@ -45,20 +48,22 @@ function rebuild() {
   place.replaceChildren(made);
   table.shown = new table.DataTable(made, options());
   const scrolled = place.querySelector(".dt-layout-table");
+  document.getElementById("told-once").textContent = toldOnce(table.view);
   for (const [name, value] of [["tabindex", 0], ["role", "region"], ["aria-label", "Models, scrolls"]]) scrolled.setAttribute(name, value);
-  table.shown.search.fixed("filters", (_text, row) => passes(row.place));
+  // The names of groups stay in sight beside the column of models, however wide that is.
+  scrolled.style.setProperty("--names", `${made.querySelector("thead th.model").offsetWidth}px`);
   table.shown.on("order", ordered);
-  redraw();
+  shownChanged();
 }
 
 function options() {
   const sorted = sortedBy();
   return {
     data: board.models.map((_, place) => ({ place })),
-    columns: table.columns.map((column) => ({
+    columns: table.columns.map((column, number) => ({
       data: "place",
       type: "gaps last",
-      className: column.kind + (column.isHeated ? " heated" : ""),
+      className: `${column.kind}${column.isHeated ? " heated" : ""} ${startsGroup(column, number)}`,
       orderable: column.kind !== "pick",
       orderSequence: column.better > 0 ? ["desc", "asc"] : ["asc", "desc"],
       searchable: false,
@@ -105,17 +110,27 @@ function caption() {
 
 /* Two lines of headings where columns belong to groups. */
 function heading() {
-  const titles = element("tr", {}, table.columns.map((column) =>
-    element("th", { scope: "col", title: column.note, "data-key": column.key },
-      dataText(column.title), column.below ? element("span", { class: "below" }, dataText(column.below)) : null)));
+  const titles = element("tr", {}, table.columns.map((column, number) =>
+    element("th", { scope: "col", title: column.note, "data-key": column.key, class: startsGroup(column, number) },
+      column.kind === "pick" ? element("span", { class: "hidden" }, column.title) : dataText(column.title), column.below ? element("span", { class: "below" }, dataText(column.below)) : null)));
   if (table.columns.every((column) => !column.group)) return element("thead", {}, titles);
   const groups = element("tr", { class: "groups" });
   for (let start = 0, end; start < table.columns.length; start = end) {
-    const { group } = table.columns[start];
-    for (end = start + 1; end < table.columns.length && table.columns[end].group === group; ) end += 1;
-    groups.append(element("th", { colspan: end - start, scope: "colgroup", "data-dt-order": "disable" }, group ? dataText(group) : ""));
+    const { group, kind } = table.columns[start];
+    // The column of names stays where it is, so its cell holds no other.
+    const isAlone = (column) => column.kind === "model" || kind === "model";
+    for (end = start + 1; end < table.columns.length && table.columns[end].group === group && !isAlone(table.columns[end]); ) end += 1;
+    const attributes = { colspan: end - start, "data-dt-order": "disable" };
+    groups.append(group
+      ? element("th", { ...attributes, scope: "colgroup", class: "named" }, dataText(group))
+      : element("td", { ...attributes, class: kind === "model" ? "model" : null }));
   }
   return element("thead", {}, groups, titles);
+}
+
+/* Groups are told apart by a line. */
+function startsGroup(column, number) {
+  return number > 0 && column.group !== table.columns[number - 1].group ? "starts" : "";
 }
 
 function fill(cell, column, place) {
@@ -140,6 +155,15 @@ function rangeOf(column) {
   return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
 }
 
+/* What there is to say of a cell is put on it when somebody points at it: for thousands at once it takes too long. */
+function pointedAt(event) {
+  const cell = event.target.closest("td");
+  const at = cell === null || cell.title ? undefined : table.shown.cell(cell).index();
+  if (at === undefined) return;
+  const { place } = table.shown.row(at.row).data();
+  cell.title = table.columns[at.column].words?.(place) ?? "";
+}
+
 /* A click on the name of a model. */
 function opened(event) {
   const button = event.target.closest("[data-model]");
@@ -161,5 +185,5 @@ function shownChanged() {
 function shownWords() {
   const n = page.visible.length;
   const all = board.models.length;
-  return n === all ? plural(all, "model") : `${n.toLocaleString("en")} of ${plural(all, "model")}; ranks are among all`;
+  return n === all ? plural(all, "model") : `${GROUPED.format(n)} of ${plural(all, "model")}; ranks are among all`;
 }

@@ -7,7 +7,7 @@ function startTheme() {
   const show = () => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    button.textContent = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" }[theme];
+    button.textContent = { auto: "Theme: auto", light: "Theme: light", dark: "Theme: dark" }[theme];
   };
   button.addEventListener("click", () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
