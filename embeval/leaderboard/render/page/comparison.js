@@ -69,7 +69,7 @@ function comparedMean(one, other, columns) {
   const key = board.rank_by === "mean_type" ? "mean_type" : "mean_task";
   const [before, after] = [one, other].map((place) => page.standings[place][key]);
   const test = pairTest(one, other, columns);
-  const shares = sharesOf(columns, key === "mean_type");
+  const shares = sharesOfPlaces(columns, key === "mean_type");
   const name = element("strong", {}, key === "mean_type" ? "Mean over groups" : "Mean over tasks");
   return [name, valueWithInterval(before, meanInterval(one, columns, shares)), valueWithInterval(after, meanInterval(other, columns, shares)),
     ...finding(before, after, board.columns[columns[0]].higher_is_better, test)];

@@ -56,7 +56,7 @@ function pareto(quality, cost, palette, width) {
     layout: {
       height,
       margin,
-      annotations: namesOf(points, frontLine(front, cost), box, palette),
+      annotations: pointNames(points, frontLine(front, cost), box, palette),
       xaxis: { title: { text: axisTitle(cost), standoff: 8, font: { size: 12, color: palette.muted } }, range: scale.range, tickvals: scale.ticks.map(scale.at), ticktext: scale.ticks.map(tickText) },
       yaxis: { title: { text: axisTitle(quality), standoff: 6, font: { size: 12, color: palette.muted } }, range: yRange, nticks: 7 },
     },
@@ -201,7 +201,7 @@ function paretoWords(points, front, quality, cost) {
 }
 
 /* Names beside points where they hide nothing: the front, the reference and those picked first. */
-function namesOf(points, line, box, palette) {
+function pointNames(points, line, box, palette) {
   const isCrowd = points.length > CROWD;
   const weight = (p) => (page.picked.includes(p.place) ? 4 : 0) + (p.isFront ? 2 : 0) + (isReference(p.place) ? 3 : 0);
   const named = [...points].sort((one, other) => weight(other) - weight(one)).filter((p) => !isCrowd || weight(p) > 0);

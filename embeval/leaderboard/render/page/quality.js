@@ -3,7 +3,7 @@ function rankedPlaces() {
   return page.chosen.filter((place) => !board.columns[place].refused);
 }
 
-function sharesOf(columns, byGroup) {
+function sharesOfPlaces(columns, byGroup) {
   const weights = columns.map((place) => board.columns[place].weight ?? 1);
   return byGroup ? typeShares(weights, columns.map((place) => board.columns[place].group)) : taskShares(weights);
 }
@@ -40,7 +40,7 @@ function qualities() {
 
 function meanQualities(columns) {
   const mean = (key, name, byGroup) => {
-    const shares = sharesOf(columns, byGroup);
+    const shares = sharesOfPlaces(columns, byGroup);
     return {
       key,
       name,
@@ -62,7 +62,7 @@ function rankQuality(key, name) {
 }
 
 function groupQuality(group, columns) {
-  const shares = sharesOf(columns, false);
+  const shares = sharesOfPlaces(columns, false);
   return {
     key: `group ${group}`,
     name: `${group}, mean`,
@@ -95,21 +95,16 @@ function inMib(bytes) {
 }
 
 /* The test of two models on some columns: of this pair alone, corrected for nothing; `gap` is above 0 where the first
-   is better. null: not both have items. */
+   is better. null: not both have items, or the columns have no mean that could be tested. */
 function pairTest(first, second, columns) {
   const [one, other] = [board.tested.indexOf(first), board.tested.indexOf(second)];
-  if (one < 0 || other < 0 || one === other || !columns.length || !board.pairs.length) return null;
+  if (one < 0 || other < 0 || one === other || !columns.length || !isOneWay(columns)) return null;
   const at = (Math.max(one, other) * (Math.max(one, other) - 1)) / 2 + Math.min(one, other);
-  const shares = sharesOf(columns, board.rank_by === "mean_type");
-  let gap = 0;
-  const parts = columns.map((place, number) => {
-    const pairs = board.pairs[place];
-    const way = board.columns[place].higher_is_better ? shares[number] : -shares[number];
-    gap += way * (board.models[first].cells[place]?.value - board.models[second].cells[place]?.value);
-    return { variance: pairs.variances[at] ?? NaN, different: pairs.different[at], freedom: pairs.freedom, share: shares[number] };
-  });
-  const p = pairP(gap, parts);
-  return Number.isNaN(p) ? null : { gap, p };
+  const shares = sharesOfPlaces(columns, board.rank_by === "mean_type");
+  const value = (place) => columns.reduce((total, column, number) => total + shares[number] * (board.models[place].cells[column]?.value ?? NaN), 0);
+  const gap = (value(first) - value(second)) * (board.columns[columns[0]].higher_is_better ? 1 : -1);
+  const p = pairP(gap, at, columnsByTask(columns, shares));
+  return Number.isNaN(p) || Number.isNaN(gap) ? null : { gap, p };
 }
 
 /* Whether the board's tests, corrected by Holm for all pairs, tell two models apart: where they share no letter.
