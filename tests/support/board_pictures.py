@@ -97,7 +97,9 @@ def rich() -> Snapshot:
     every = np.vstack([found, published])
     standings = ranking.standings_of(every, columns(), rules, tested, pairs(len(MODELS)))
     order = sorted(range(len(every)), key=lambda row: (standings[row].rank or 99, row))
-    made = [_published(published, standings[row]) if row == len(MODELS) else _model(row, standings[row]) for row in order]
+    made = [
+        _published(published, standings[row]) if row == len(MODELS) else _model(row, standings[row]) for row in order
+    ]
     reference = next(place for place, model in enumerate(made) if model.label == "all-MiniLM-L6-v2")
     return Snapshot(
         title="MiniLM and others",
