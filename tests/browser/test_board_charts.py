@@ -179,7 +179,7 @@ def test_whiskers_are_the_interval_of_the_mean(shared: Page) -> None:
 @needs_browser
 def test_a_system_without_parameters_stands_left_of_all(shared: Page) -> None:
     """A logarithm has no zero: it has a place of its own."""
-    _, others, front = traces(shared, "size")
+    _, _, front = traces(shared, "size")
     at = dict(zip(labels(shared, front["customdata"]), front["x"], strict=True))
     assert at["hashing"] < min(value for label, value in at.items() if label != "hashing")
     assert at["large"] == pytest.approx(math.log10(335_000_000))
@@ -260,6 +260,7 @@ def test_axes_of_the_profile_are_means_of_groups(shared: Page) -> None:
 
 @needs_browser
 def test_history_is_a_line_over_revisions(shared: Page) -> None:
+    """A row for each model, its numbers to be read."""
     (line,) = traces(shared, "history")
     mean = float(board_pictures.values()[2].mean())
     assert line["y"] == pytest.approx([mean - 0.06, mean - 0.04, mean])
@@ -273,6 +274,7 @@ def test_each_picture_has_its_numbers_as_a_table(shared: Page) -> None:
     for name in PICTURES:
         numbers = shared.locator(f"#picture-{name} details")
         numbers.locator("summary").click()
+        numbers.locator("tbody tr").first.wait_for()
         assert numbers.locator("tbody tr").count() >= 3
     row = shared.locator("#picture-speed details tbody tr", has_text="large").first
     assert row.inner_text().split("\t")[3:] == ["3,900", "yes"]
