@@ -210,7 +210,7 @@ function lettersOf(order, apart) {
     for (const each of group) for (const model of group) told[each].add(model);
     groups.push(group);
   }
-  return namesOf(groups, order);
+  return lettersByGroup(groups, order);
 }
 
 /* The group with all that fit in, first those that share no letter yet with most of it, the best of them first. */
@@ -227,7 +227,7 @@ function grown(start, order, isApart, told) {
 }
 
 /* The letters of each model: a for the group of the best. */
-function namesOf(groups, order) {
+function lettersByGroup(groups, order) {
   const rankOf = new Map(order.map((model, rank) => [model, rank]));
   const sorted = groups.map((group) => group.map((model) => rankOf.get(model)).sort((one, other) => one - other));
   sorted.sort(byFirstDifference);
@@ -264,7 +264,7 @@ function standingsOf(chosen) {
     ...EMPTY, ...means(row), gaps: gaps[place], rank: ranks[place], borda: bordaRanks[place],
     untested: board.models[place].standing.untested ?? whyUntested(row, columns, isOneWay),
   }));
-  if (isOneWay) addIntervals(found, known, counted, sharesOf(columns));
+  if (isOneWay) addIntervals(found, known, counted, rankShares(columns));
   return found;
 }
 
@@ -277,7 +277,7 @@ function valueAt(model, place) {
 }
 
 /* What each column counts in the mean that is tested. */
-function sharesOf(columns) {
+function rankShares(columns) {
   const weights = columns.map((column) => column.weight);
   return board.rank_by === "mean_type" ? typeShares(weights, columns.map((column) => column.group)) : taskShares(weights);
 }
@@ -297,7 +297,7 @@ function ranksOf(known, gaps, columns, isOneWay) {
   const byBorda = within(borda(rows));
   if (board.rank_by === "borda") return [byBorda, byBorda];
   if (!isOneWay) return [within([]).map(() => null), byBorda];
-  return [within(competitionRanks(expectedMeans(rows, sharesOf(columns)).map((mean) => -mean))), byBorda];
+  return [within(competitionRanks(expectedMeans(rows, rankShares(columns)).map((mean) => -mean))), byBorda];
 }
 
 function whyUntested(row, columns, isOneWay) {
