@@ -45,10 +45,9 @@ def means(values: Values, shares: Sequence[float]) -> Values:
 def expected_means(values: Values, shares: Sequence[float]) -> Values:
     """float64 [K]: weighted mean of each row as it would be without its gaps; NaN for a row with nothing.
 
-    A model that left out a hard task would look better by the mean of what it has. Here each gap is filled with what
-    the model shows elsewhere and what others show on that task, so models are held against each other on the tasks
-    that they share. Rows without gaps keep their order. Source: Yates, Empire Journal of Experimental Agriculture 1933
-    (values that are missing from a table with two ways).
+    A model that left out a hard task would look better by the mean of what it has. Here a gap holds what the model
+    shows elsewhere, less or more by what others lose or gain on that task. Rows without gaps keep their means. Source:
+    Yates, Empire Journal of Experimental Agriculture 1933 (values that are missing from a table with two ways).
     """
     known = ~np.isnan(values)
     if known.all():
