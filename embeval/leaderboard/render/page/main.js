@@ -4,6 +4,8 @@ startPicking();
 tableLibrary().then((DataTable) => {
   startChoosingAndFilters();
   startTable(DataTable);
+  // Whoever comes to another address of this page, by a link to a selection, gets what it says.
+  addEventListener("hashchange", () => location.reload());
   document.documentElement.dataset.ready = "true";
 });
 
