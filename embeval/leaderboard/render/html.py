@@ -37,6 +37,16 @@ SCRIPTS = (
     "picking.js",
     "table.js",
     "theme.js",
+    "labels.js",
+    "quality.js",
+    "charts.js",
+    "pareto.js",
+    "intervals.js",
+    "heatmap.js",
+    "profile.js",
+    "history.js",
+    "detail.js",
+    "comparison.js",
     "main.js",
 )
 """Our scripts, in their order: together they are one script."""
