@@ -78,7 +78,7 @@ def standings_of(
     borda = _within(eligible, standings.borda(known[eligible]))
     ranks = borda if rules.rank_by == "borda" else np.zeros_like(borda)
     if one_way and rules.rank_by != "borda":
-        key = standings.expected_means(known[eligible], shares(chosen, rules.rank_by))
+        key = standings.means(standings.at_worst(known[eligible]), shares(chosen, rules.rank_by))
         ranks = _within(eligible, standings.competition_ranks(-key))
     intervals, names = _apart(known, chosen, counted, rules, tested, pairs, ranks) if one_way else ({}, {})
     weights, groups = [column.weight for column in chosen], [column.group for column in chosen]

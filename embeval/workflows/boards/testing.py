@@ -133,8 +133,8 @@ def _on_ranks(columns: Sequence[Column], rules: ranking.Rules, standings: Sequen
         if n > 1:
             yield f"{task} counts in {n} columns. Tests take them for the same items."
     if any(standing.rank is not None and standing.gaps for standing in standings):
-        by = "a gap has no points" if rules.rank_by == "borda" else "by what they show on tasks that others have too"
-        yield f"Models with gaps are ranked as well: {by}."
+        how = "without points there" if rules.rank_by == "borda" else "as if they were as bad as the worst there"
+        yield f"Models with gaps are ranked as well, {how}."
 
 
 def _lacking(

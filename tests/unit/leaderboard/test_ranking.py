@@ -76,14 +76,21 @@ def test_models_with_gaps_are_not_ranked() -> None:
 
 
 def test_models_with_gaps_are_ranked_where_that_is_asked_for() -> None:
-    """By what they show on tasks they share with others, marked by their gaps; one without any value never is.
+    """As if they were the worst there, marked by their gaps; one without any value never is.
 
-    By the mean of what it has the first would be best: it left out the hard task.
+    By the mean of what it has the second would be best: it left out the hard task.
     """
-    values = np.array([[0.8, GAP], [0.9, 0.3], [0.7, 0.1], [GAP, GAP]])
+    values = np.array([[0.9, 0.3], [0.9, GAP], [0.6, 0.1], [GAP, GAP]])
     found = standings_of(values, TWO, rules(gaps="rank"))
-    assert ranks(found) == [2, 1, 3, None]
-    assert (found[0].mean_task, found[0].gaps) == (None, 1)
+    assert ranks(found) == [1, 2, 3, None]
+    assert (found[1].mean_task, found[1].gaps) == (None, 1)
+
+
+def test_the_worst_is_the_largest_where_less_is_better() -> None:
+    """The gap counts as 9: a mean of 5 beside 3.5 and 5.5."""
+    columns = [column("a", higher_is_better=False), column("b", higher_is_better=False)]
+    found = standings_of(np.array([[1.0, GAP], [3.0, 4.0], [2.0, 9.0]]), columns, rules(gaps="rank"))
+    assert ranks(found) == [2, 1, 3]
 
 
 def test_borda_gives_a_gap_no_points() -> None:

@@ -213,17 +213,17 @@ def test_columns_of_both_directions_are_told(store: ResultStore) -> None:
 def test_ranked_gaps_are_told(store: ResultStore) -> None:
     """Where the definition asks for it, models with gaps are ranked, and a remark says how."""
     (store.root.parent / "board.yaml").write_text("results: [results]\ngaps: rank\n")
-    for name, seed in (("one", 1), ("two", 2)):
-        model(store, name, seed, 0.3 * seed, ("docs", "faq"))
-    model(store, "partly", 3, 0.9)
+    for name, skill in (("one", 0.3), ("two", 0.6)):
+        model(store, name, int(10 * skill), skill, ("docs", "faq"))
+    model(store, "partly", 3, 0.65)
     made = built(store)
     assert [(each.label, each.standing.rank, each.standing.gaps) for each in made.models] == [
-        ("partly", 1, 1),
-        ("two", 2, 0),
+        ("two", 1, 0),
+        ("partly", 2, 1),
         ("one", 3, 0),
     ]
-    assert [(each.standing.rank_low, each.standing.rank_high) for each in made.models] == [(None, None), (1, 2), (2, 3)]
-    assert any(each.startswith("Models with gaps are ranked as well: by what they show") for each in made.remarks)
+    assert [(each.standing.rank_low, each.standing.rank_high) for each in made.models] == [(1, 2), (None, None), (2, 3)]
+    assert "Models with gaps are ranked as well, as if they were as bad as the worst there." in made.remarks
 
 
 def test_times_are_not_tested(store: ResultStore) -> None:
