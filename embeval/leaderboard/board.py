@@ -159,30 +159,39 @@ class Board:
         return len(self.counted) > 1 and any(row.mean is not None for row in self.rows)
 
     def remarks(self) -> list[str]:
-        """What a reader of the table should know, as sentences."""
+        """What a reader of the table in a terminal should know, as sentences."""
+        return [*self.notes(self._without_mean(), more="--all shows everything")]
+
+    def notes(self, *of_means: str, more: str) -> list[str]:
+        """What a reader of the values should know, as sentences; ``more`` tells how to see what isn't shown."""
         found = []
         if self.levels:
             shown = " and ".join(f"{level * 100:g} %" for level in self.levels)
             found.append(f"Brackets hold {shown} intervals.")
         if self.approximate:
             found.append(APPROXIMATE)
-        if _variants(self.counted):
-            found.append("No mean: some columns are variants of one task; --task shows some of them.")
-        elif _both_ways(self.counted):
-            found.append("No mean: higher is better in some columns and lower in others; --task shows some of them.")
-        elif len(self.counted) > 1 and self.rows and not self.has_means:
-            found.append("No mean: no model has a value in every column; --task shows some of them.")
+        found += [each for each in of_means if each]
         found += [f"Not ranked by {self.headings[key]}: {why}." for key, why in self.refused.items()]
         found += [*self._training(), *self._imported()]
         if n := self.hidden_columns:
             older = plural(n, "older column is", "older columns are")
-            found.append(f"{older} hidden (same task, other data); --all shows everything.")
+            found.append(f"{older} hidden (same task, other data); {more}.")
         if n := self.hidden_failures:
             found.append(f"{plural(n, 'failed run')} of other tasks; see embeval results list.")
         found += [f"Left out: {message.splitlines()[0]}" for message in self.broken[:SHOWN]]
         if (n := len(self.broken) - SHOWN) > 0:
             found.append(f"Left out as well: {plural(n, 'more file')} that can't be read.")
         return found
+
+    def _without_mean(self) -> str:
+        """Why there is no mean; empty where there is one."""
+        if _variants(self.counted):
+            return "No mean: some columns are variants of one task; --task shows some of them."
+        if _both_ways(self.counted):
+            return "No mean: higher is better in some columns and lower in others; --task shows some of them."
+        if len(self.counted) > 1 and self.rows and not self.has_means:
+            return "No mean: no model has a value in every column; --task shows some of them."
+        return ""
 
     def _training(self) -> Iterator[str]:
         """What is known of the training of the models, as sentences."""
@@ -328,8 +337,9 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     labels = unique_labels(cells)
     refused = _refused(columns, list(sources.values()))
     counted = tuple(column for column in columns if column not in refused)
+    averaged = not _variants(counted) and not _both_ways(counted)
     rows = [
-        Row(key, labels[key], shown, _mean(shown, counted), backgrounds[key], sources[key])
+        Row(key, labels[key], shown, _mean(shown, counted) if averaged else None, backgrounds[key], sources[key])
         for key, of_row in cells.items()
         if (shown := {column: of_row[column] for column in columns if column in of_row})
     ]
@@ -394,8 +404,6 @@ def _sentence(result: Result) -> str:
 
 
 def _mean(cells: Mapping[ColumnKey, MetricValue], columns: tuple[ColumnKey, ...]) -> float | None:
-    if _variants(columns) or _both_ways(columns):
-        return None
     values = [cells[key].value for key in columns if key in cells]
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if columns and len(known) == len(columns) else None

@@ -74,7 +74,7 @@ class BoardFile:
     """``mean_task``: mean over tasks; ``mean_type``: mean over groups of the means within them; ``borda``: Borda's
     count of the ranks on each task."""
     gaps: Literal["exclude", "rank"] = "exclude"
-    """Models without a value on some task: not ranked, or ranked on what they have and marked."""
+    """Models without a value on some task: not ranked, or ranked as if they were the worst there, and marked."""
     reference: str | None = None
     """The model that others are held against: its label or name."""
     production: str | None = None

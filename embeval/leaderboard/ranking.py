@@ -40,6 +40,11 @@ def ranked(columns: Sequence[Column]) -> list[int]:
     return [place for place, column in enumerate(columns) if column.refused is None]
 
 
+def both_ways(columns: Sequence[Column]) -> bool:
+    """Whether higher is better in some columns and lower in others."""
+    return len({column.higher_is_better for column in columns}) > 1
+
+
 def shares(columns: Sequence[Column], rank_by: RankBy) -> list[float]:
     """What each of these columns counts in the mean that is tested; Borda's count is tested by the mean over tasks."""
     weights = [column.weight for column in columns]
@@ -67,13 +72,13 @@ def standings_of(
     chosen = [columns[place] for place in counted]
     signs = np.array([1.0 if column.higher_is_better else -1.0 for column in chosen])
     known = values[:, counted] * signs
-    one_way = len(set(signs.tolist())) == 1
+    one_way = not both_ways(chosen)
     gaps = np.isnan(known).sum(axis=1)
     eligible = gaps == 0 if rules.gaps == "exclude" else gaps < len(counted)
     borda = _within(eligible, standings.borda(known[eligible]))
     ranks = borda if rules.rank_by == "borda" else np.zeros_like(borda)
     if one_way and rules.rank_by != "borda":
-        key = standings.expected_means(known[eligible], shares(chosen, rules.rank_by))
+        key = standings.means(standings.at_worst(known[eligible]), shares(chosen, rules.rank_by))
         ranks = _within(eligible, standings.competition_ranks(-key))
     intervals, names = _apart(known, chosen, counted, rules, tested, pairs, ranks) if one_way else ({}, {})
     weights, groups = [column.weight for column in chosen], [column.group for column in chosen]
@@ -191,6 +196,6 @@ def _group_means(values: Values, columns: Sequence[Column]) -> dict[str, Values]
     for name in dict.fromkeys(column.group for column in columns):
         inside = [place for place, column in enumerate(columns) if column.group == name]
         own = standings.task_shares([columns[place].weight for place in inside])
-        one_way = len({columns[place].higher_is_better for place in inside}) == 1
-        found[name] = standings.means(values[:, inside], own) if one_way else np.full(len(values), np.nan)
+        mixed = both_ways([columns[place] for place in inside])
+        found[name] = np.full(len(values), np.nan) if mixed else standings.means(values[:, inside], own)
     return found

@@ -93,15 +93,15 @@ class Standing:
     letters: str | None = None
     """Models that share one can't be told apart; null: no test."""
     mean_task: float | None = None
-    """Mean over tasks; null with a gap."""
+    """Mean over tasks; null with a gap, and of columns of both directions."""
     mean_type: float | None = None
-    """Mean over groups of the means within them; null with a gap."""
+    """Mean over groups of the means within them; null with a gap, and of columns of both directions."""
     borda: int | None = None
     """Rank by Borda's count."""
     groups: Mapping[str, float | None] = field(default_factory=dict)
-    """Mean within each group; null with a gap."""
+    """Mean within each group; null with a gap, and of columns of both directions."""
     gaps: int = 0
-    """Tasks without a value."""
+    """Tasks without a value; a model that is ranked all the same is ranked as if it were the worst there."""
     untested: str | None = None
     """Why there is no interval of its rank; null: there is one."""
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 Values = npt.NDArray[np.float64]
 ROUNDING = 1e-12
 """Difference of two means, in parts of the largest, up to which they are equal."""
-ROUNDS = 200
-"""How often gaps are estimated anew: enough for all digits where models share half of their tasks."""
 
 
 def task_shares(weights: Sequence[float]) -> list[float]:
@@ -42,31 +40,14 @@ def means(values: Values, shares: Sequence[float]) -> Values:
     return total
 
 
-def expected_means(values: Values, shares: Sequence[float]) -> Values:
-    """float64 [K]: weighted mean of each row as it would be without its gaps; NaN for a row with nothing.
+def at_worst(values: Values) -> Values:
+    """float64 [K, T]: the values, higher being better, with each gap as the worst that any row has there.
 
-    A model that left out a hard task would look better by the mean of what it has. Here each gap is filled with what
-    the model shows elsewhere and what others show on that task, so models are held against each other on the tasks
-    that they share. Rows without gaps keep their order. Source: Yates, Empire Journal of Experimental Agriculture 1933
-    (values that are missing from a table with two ways).
+    So a gap helps nobody, as it does not in Borda's count: a model never stands above one that is as good wherever both
+    have a value, but for gaps of that one. Of a column without any value all get 0.
     """
-    known = ~np.isnan(values)
-    if known.all():
-        return means(values, shares)
-    own = known * np.asarray(shares, dtype=float)
-    weights, counts = _filled(own.sum(axis=1)), _filled(known.sum(axis=0).astype(float))
-    there = np.where(known, values, 0.0)
-    columns = np.zeros(values.shape[1])
-    for _ in range(ROUNDS):
-        rows = (own * (there - columns)).sum(axis=1) / weights
-        columns = (known * (there - rows[:, None])).sum(axis=0) / counts
-    filled = np.where(known, values, rows[:, None] + columns)
-    return np.where(known.any(axis=1), means(filled, shares), np.nan)
-
-
-def _filled(sums: Values) -> Values:
-    """The sums, 1 for 0: nothing is divided by them then."""
-    return np.where(sums > 0.0, sums, 1.0)
+    worst = np.where(np.isnan(values), np.inf, values).min(axis=0, initial=np.inf)
+    return np.where(np.isnan(values), np.where(np.isinf(worst), 0.0, worst), values)
 
 
 def borda(values: Values) -> npt.NDArray[np.int64]:

@@ -83,9 +83,10 @@ def spread(systems: Sequence[ItemRecords], metric: Metric, weighting: Weighting 
             columns = [
                 {name: systems[place].columns[name][part.rows] for name in metric.columns} for place in alike.tolist()
             ]
-            variances[together] += part.share**2 * _variances(columns, metric, part.units)
+            found, freedom = _variances(columns, metric, part.units)
+            variances[together] += part.share**2 * found
             different[together] += _different(columns, metric, part)
-            fewest.append(part.n_units - 1)
+            fewest.append(freedom)
     # The fewest degrees of any part: never more than Welch's for the sum.
     return Spread(variances, different, float(min(fewest, default=1)))
 
@@ -105,14 +106,17 @@ def _units(records: ItemRecords, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.i
     return bootstrap.cluster_numbers(None if records.clusters is None else [records.clusters[row] for row in rows])
 
 
-def _variances(systems: Sequence[Mapping[str, Column]], metric: Metric, units: npt.NDArray[np.intp] | None) -> Square:
+def _variances(
+    systems: Sequence[Mapping[str, Column]], metric: Metric, units: npt.NDArray[np.intp] | None
+) -> tuple[Square, int]:
+    """(squared standard errors, their degrees of freedom)."""
     pulls, factor, noise = _pulls(systems, metric, units)
     found = np.empty((len(pulls), len(pulls)))
     for row, own in enumerate(pulls):
         gap = pulls - own
         gap[np.abs(gap) <= noise] = 0.0
         found[row] = factor * (gap**2).sum(axis=1)
-    return found
+    return found, pulls.shape[1] - 1
 
 
 def _pulls(
@@ -129,10 +133,21 @@ def _pulls(
             pulls = np.stack([np.bincount(units, row) for row in pulls])
         n = pulls.shape[1]
         return pulls, n / (n - 1), ROUNDING * float(np.abs(values).max()) / values.shape[1]
-    labels = None if units is None else units.astype(str).tolist()
-    left_out = np.stack([bootstrap.jackknife([metric], each, labels)[0] for each in systems])
+    left_out = _left_out(systems, metric, None if units is None else units.astype(str).tolist())
     n = left_out.shape[1]
     return left_out - left_out.mean(axis=1, keepdims=True), (n - 1) / n, ROUNDING * float(np.abs(left_out).max())
+
+
+def _left_out(systems: Sequence[Mapping[str, Column]], metric: Metric, clusters: Sequence[str] | None) -> Rows:
+    """float64 [K, J]: the values without some units; what systems have in common, such as gold, is worked out once."""
+    if not hasattr(metric, "on"):
+        return np.concatenate([bootstrap.jackknife([metric], each, clusters) for each in systems])
+    columns, named = dict(systems[0]), []
+    for place, each in enumerate(systems):
+        own = {name: f"{name} {place}" for name in each if not np.array_equal(each[name], systems[0][name])}
+        columns |= {new: each[name] for name, new in own.items()}
+        named.append(metric.on(own))
+    return bootstrap.jackknife(named, columns, clusters)
 
 
 def _different(systems: Sequence[Mapping[str, Column]], metric: Metric, part: _Part) -> npt.NDArray[np.int64]:

@@ -74,7 +74,7 @@ def html(made: Snapshot) -> str:
         "board.html",
         made=made,
         groups=list(dict.fromkeys(name for model in made.models for name in model.standing.groups)),
-        ranked_by=RANKED_BY[made.rank_by],
+        ranked_by=RANKED_BY.get(made.rank_by, made.rank_by),
         hashes=f"{_hash(own)} {_hash(charts)}",
     )
     # Put in last and as they are: a template would change characters of scripts, and with them their hash.

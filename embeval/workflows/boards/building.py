@@ -53,7 +53,7 @@ def snapshot(definition: Definition) -> Snapshot:
         models=models,
         tested=tuple(place_of[row] for row in rows),
         pairs=tuple(pairs),
-        remarks=(*board.remarks(), *remarks),
+        remarks=(*board.notes(more="'older: true' in board.yaml shows everything"), *remarks),
         failures=board.failures,
         date=max((each.started_at for each in gathered.results), default="") or None,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
@@ -17,7 +18,7 @@ from embeval.core.words import plural
 from embeval.errors import EmbevalError, EvidenceError
 from embeval.leaderboard import ranking
 from embeval.leaderboard.board import Board, ColumnKey
-from embeval.leaderboard.snapshot import Column, Pairs
+from embeval.leaderboard.snapshot import Column, Pairs, Standing
 from embeval.stats import many
 from embeval.workflows.boards.gathering import Gathered
 
@@ -72,45 +73,68 @@ def tested(
 ) -> Tested:
     """The best models that have items on every ranked column, and their pairs."""
     counted = ranking.ranked(columns)
-    untested: dict[int, str] = {}
-    remarks: list[str] = []
     if not counted:
         return Tested([], [], dict.fromkeys(range(len(board.rows)), ranking.NOTHING_RANKED), [])
-    for row in range(len(board.rows)):
-        if (reason := _lacking(board, row, columns, values[row], counted)) is not None:
-            untested[row] = reason
     standings = ranking.standings_of(values, columns, rules)
-    ranked = [row for row, standing in enumerate(standings) if standing.rank is not None and row not in untested]
-    ranked.sort(key=lambda row: (standings[row].rank, row))
-    if len(ranked) < 2:
-        return Tested([], [], untested, [])
+    untested = {
+        row: reason
+        for row in range(len(board.rows))
+        if (reason := _lacking(board, row, columns, values[row], counted)) is not None
+    }
+    chosen = [columns[place] for place in counted]
+    remarks = list(_on_ranks(chosen, rules, standings))
+    order = [row for row, standing in enumerate(standings) if standing.rank is not None and row not in untested]
+    order.sort(key=lambda row: (standings[row].rank, row))
+    if len(order) < 2 or ranking.both_ways(chosen):
+        return Tested([], [], untested, remarks)
     read = [
         _Column(board.columns[place], columns[place].heading, metrics.get(columns[place].metric)) for place in counted
     ]
+    rows, broken = _read(board, order, read, gathered, untested)
+    remarks += _shortened(broken)
+    if len(rows) < 2:
+        return Tested([], [], untested, remarks)
+    pairs = [Pairs(variances=(), different=(), freedom=1.0)] * len(columns)
+    for place, column in zip(counted, read, strict=True):
+        pairs[place] = _pairs([column.records.pop(row) for row in rows], column)
+        remarks += _unknown(column, pairs[place])
+    return Tested(rows, pairs, untested, remarks)
+
+
+def _read(
+    board: Board, order: Sequence[int], columns: Sequence[_Column], gathered: Gathered, untested: dict[int, str]
+) -> tuple[list[int], list[str]]:
+    """(the first rows whose items can be read, what a reader should know of others); ``untested`` says why of these."""
     rows: list[int] = []
-    for row in ranked:
+    broken: list[str] = []
+    for row in order:
         if len(rows) == MOST_TESTED:
             untested[row] = NOT_AMONG_BEST
             continue
         try:
-            found = [_records(board, row, column, gathered) for column in read]
+            found = [_records(board, row, column, gathered) for column in columns]
         except _UnfitError as error:
             untested[row] = str(error)
         except EmbevalError as error:
             untested[row] = UNSOUND if isinstance(error, EvidenceError) else UNREADABLE
-            remarks.append(f"{board.rows[row].label} is not tested: {_told(error, gathered)}")
+            broken.append(f"{board.rows[row].label} is not tested: {_told(error, gathered)}")
         else:
             rows.append(row)
-            for column, records in zip(read, found, strict=True):
+            for column, records in zip(columns, found, strict=True):
                 column.records[row] = records
-    if len(rows) < 2:
-        return Tested([], [], untested, _shortened(remarks))
-    pairs = [Pairs(variances=(), different=(), freedom=1.0)] * len(columns)
-    for place, column in zip(counted, read, strict=True):
-        spread = many.spread([column.records.pop(row) for row in rows], column.metric, _weighting(column.key))
-        pairs[place] = ranking.pairs_of(spread)
-        remarks += _unknown(column.heading, pairs[place])
-    return Tested(rows, pairs, untested, _shortened(remarks))
+    return rows, broken
+
+
+def _on_ranks(columns: Sequence[Column], rules: ranking.Rules, standings: Sequence[Standing]) -> Iterator[str]:
+    """What a reader should know of the ranks, as sentences."""
+    if ranking.both_ways(columns):
+        yield "No means, and nothing tested: higher is better in some columns and lower in others."
+    for task, n in Counter(column.task for column in columns).items():
+        if n > 1:
+            yield f"{task} counts in {n} columns. Tests take them for the same items."
+    if any(standing.rank is not None and standing.gaps for standing in standings):
+        how = "without points there" if rules.rank_by == "borda" else "as if they were as bad as the worst there"
+        yield f"Models with gaps are ranked as well, {how}."
 
 
 def _lacking(
@@ -121,7 +145,10 @@ def _lacking(
     if any(result.imported is not None for result in results.values()):
         return IMPORTED
     if gaps := [place for place in counted if np.isnan(values[place])]:
-        return ranking.gap_on([columns[place].heading for place in gaps])
+        undefined = results.get(board.columns[gaps[0]])
+        if undefined is None or len(gaps) > 1:
+            return ranking.gap_on([columns[place].heading for place in gaps])
+        return f"no value on {columns[gaps[0]].heading}: {undefined.scores[columns[gaps[0]].metric].reason}"
     without = [columns[place].heading for place in counted if results[board.columns[place]].items is None]
     return f"no items on {without[0]}" if without else None
 
@@ -153,8 +180,18 @@ def _shared(records: ItemRecords, first: ItemRecords, name: str) -> npt.NDArray[
     return other if np.array_equal(own, other, equal_nan=True) else own
 
 
-def _weighting(key: ColumnKey) -> many.Weighting | None:
-    return cast(many.Weighting, key.subset) if key.subset in evidence.MEANS else None
+def _pairs(systems: Sequence[ItemRecords], column: _Column) -> Pairs:
+    n = len(systems) * (len(systems) - 1) // 2
+    if _timed(column.metric):
+        return Pairs(variances=(None,) * n, different=(0,) * n, freedom=1.0)
+    subset = column.key.subset
+    weighting = cast(many.Weighting, subset) if subset in evidence.MEANS else None
+    return ranking.pairs_of(many.spread(systems, column.metric, weighting))
+
+
+def _timed(metric: Metric) -> bool:
+    """Whether it is of some items that were timed: that says how one run went, and items say nothing of the next."""
+    return getattr(metric, "of_some_items", False)
 
 
 def _told(error: EmbevalError, gathered: Gathered) -> str:
@@ -165,12 +202,16 @@ def _told(error: EmbevalError, gathered: Gathered) -> str:
     return message
 
 
-def _unknown(heading: str, pairs: Pairs) -> list[str]:
+def _unknown(column: _Column, pairs: Pairs) -> list[str]:
     """That differences on a column can't be told, where that is so."""
     n = sum(each is None for each in pairs.variances)
     which = "All pairs" if n == len(pairs.variances) else plural(n, "pair")
     why = "too few items, or items that only one side has a value of"
-    return [f"{which} of models can't be told apart, since nothing can be tested on {heading}: {why}."] if n else []
+    if _timed(column.metric):
+        why = "times differ from run to run"
+    return (
+        [f"{which} of models can't be told apart, since nothing can be tested on {column.heading}: {why}."] if n else []
+    )
 
 
 def _shortened(remarks: list[str]) -> list[str]:

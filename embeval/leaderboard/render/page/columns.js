@@ -228,7 +228,7 @@ function speedColumns() {
 function sizeColumns() {
   const weights = (place) => (isKnown(fact("weight_bytes")(place)) ? fact("weight_bytes")(place) / 2 ** 20 : null);
   return [
-    number("parameters", "Parameters", "Weights and all", fact("parameters"), count, { better: -1 }),
+    number("parameters", "Params", "Parameters of the model", fact("parameters"), count, { better: -1 }),
     number("dimensions", "Dims", "Length of a vector", fact("dimensions"), whole, { better: -1 }),
     number("memory", "Weights", "Memory that its weights take", weights, mebibytes, { better: -1 }),
     number("index", "Index", "Size of the indexes of all tasks together", measure("index_mib"), mebibytes, { better: -1 }),
@@ -237,7 +237,7 @@ function sizeColumns() {
 
 function qualityKeptColumn() {
   const beside = board.reference === null ? "the reference" : board.models[board.reference].label;
-  return number("kept", "Quality kept", `Mean, beside ${beside}`, retained("quality"), percent, { group: "Beside the reference" });
+  return number("kept", "Kept", `Quality kept: its mean, beside that of ${beside}`, retained("quality"), percent, { group: "Beside the reference" });
 }
 
 function retained(name) {

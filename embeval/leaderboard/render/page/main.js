@@ -7,6 +7,8 @@ tableLibrary().then((DataTable) => {
   startComparison();
   startCharts();
   startDetail();
+  // Whoever comes to another address of this page, by a link to a selection, gets what it says.
+  addEventListener("hashchange", () => location.reload());
   document.documentElement.dataset.ready = "true";
 });
 

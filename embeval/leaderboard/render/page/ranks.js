@@ -3,7 +3,6 @@
    i * (i - 1) / 2 + j. */
 
 const ROUNDING = 1e-12; // in parts of the largest: values that differ by no more are equal
-const ROUNDS = 200;
 const TWO_WAYS = "higher is better in some columns and lower in others, so there is no mean to test";
 
 function sum(numbers) {
@@ -30,26 +29,14 @@ function meanOf(row, shares) {
   return total;
 }
 
-/* Weighted means of rows as they would be without their gaps: Yates' estimate of what is missing. */
-function expectedMeans(rows, shares) {
-  if (rows.every((row) => !row.some(Number.isNaN))) return rows.map((row) => meanOf(row, shares));
-  const nTasks = shares.length;
-  const ofRows = new Float64Array(rows.length);
-  const ofTasks = new Float64Array(nTasks);
-  const weights = rows.map((row) => sum(shares.filter((_, task) => !Number.isNaN(row[task]))) || 1);
-  const counts = shares.map((_, task) => rows.filter((row) => !Number.isNaN(row[task])).length || 1);
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const sums = new Float64Array(nTasks);
-    rows.forEach((row, place) => {
-      let own = 0;
-      for (let task = 0; task < nTasks; task += 1) if (!Number.isNaN(row[task])) own += shares[task] * (row[task] - ofTasks[task]);
-      ofRows[place] = own / weights[place];
-      for (let task = 0; task < nTasks; task += 1) if (!Number.isNaN(row[task])) sums[task] += row[task] - ofRows[place];
-    });
-    for (let task = 0; task < nTasks; task += 1) ofTasks[task] = sums[task] / counts[task];
-  }
-  return rows.map((row, place) =>
-    meanOf(row.map((value, task) => (Number.isNaN(value) ? ofRows[place] + ofTasks[task] : value)), shares));
+/* The rows with each gap as the worst that any of them has there; 0 where none has a value. */
+function atWorst(rows) {
+  const worst = (rows[0] ?? []).map((_, task) =>
+    rows.reduce((least, row) => (Number.isNaN(row[task]) ? least : Math.min(least, row[task])), Infinity));
+  return rows.map((row) => row.map((value, task) => {
+    if (!Number.isNaN(value)) return value;
+    return worst[task] === Infinity ? 0 : worst[task];
+  }));
 }
 
 /* Ranks from 1, smallest first; ones that are equal, but for rounding, share the better: 1, 2, 2, 4. */
@@ -210,7 +197,7 @@ function lettersOf(order, apart) {
     for (const each of group) for (const model of group) told[each].add(model);
     groups.push(group);
   }
-  return namesOf(groups, order);
+  return lettersByGroup(groups, order);
 }
 
 /* The group with all that fit in, first those that share no letter yet with most of it, the best of them first. */
@@ -227,7 +214,7 @@ function grown(start, order, isApart, told) {
 }
 
 /* The letters of each model: a for the group of the best. */
-function namesOf(groups, order) {
+function lettersByGroup(groups, order) {
   const rankOf = new Map(order.map((model, rank) => [model, rank]));
   const sorted = groups.map((group) => group.map((model) => rankOf.get(model)).sort((one, other) => one - other));
   sorted.sort(byFirstDifference);
@@ -264,7 +251,7 @@ function standingsOf(chosen) {
     ...EMPTY, ...means(row), gaps: gaps[place], rank: ranks[place], borda: bordaRanks[place],
     untested: board.models[place].standing.untested ?? whyUntested(row, columns, isOneWay),
   }));
-  if (isOneWay) addIntervals(found, known, counted, sharesOf(columns));
+  if (isOneWay) addIntervals(found, known, counted, rankShares(columns));
   return found;
 }
 
@@ -277,7 +264,7 @@ function valueAt(model, place) {
 }
 
 /* What each column counts in the mean that is tested. */
-function sharesOf(columns) {
+function rankShares(columns) {
   const weights = columns.map((column) => column.weight);
   return board.rank_by === "mean_type" ? typeShares(weights, columns.map((column) => column.group)) : taskShares(weights);
 }
@@ -297,7 +284,8 @@ function ranksOf(known, gaps, columns, isOneWay) {
   const byBorda = within(borda(rows));
   if (board.rank_by === "borda") return [byBorda, byBorda];
   if (!isOneWay) return [within([]).map(() => null), byBorda];
-  return [within(competitionRanks(expectedMeans(rows, sharesOf(columns)).map((mean) => -mean))), byBorda];
+  const shares = rankShares(columns);
+  return [within(competitionRanks(atWorst(rows).map((row) => -meanOf(row, shares)))), byBorda];
 }
 
 function whyUntested(row, columns, isOneWay) {

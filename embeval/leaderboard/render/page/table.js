@@ -123,7 +123,7 @@ function heading() {
     const attributes = { colspan: end - start, "data-dt-order": "disable" };
     groups.append(group
       ? element("th", { ...attributes, scope: "colgroup", class: "named" }, dataText(group))
-      : element("td", { ...attributes, class: kind === "model" ? "model" : null }));
+      : element("td", { ...attributes, class: kind === "model" ? "model" : startsGroup(table.columns[start], start) }));
   }
   return element("thead", {}, groups, titles);
 }
