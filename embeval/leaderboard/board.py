@@ -306,8 +306,17 @@ def build(
     protocols: dict[str, Mapping[str, strict_json.Json]] = {}
     rerankers: dict[str, str] = {}
     levels: dict[ColumnKey, set[float]] = {}
-    ours: dict[_Measured, list[ColumnKey]] = {}
+    ours: dict[_Measured, dict[ColumnKey, None]] = {}
+    digests: dict[int, str] = {}
     failed, published = [], []
+
+    def column_of(result: Result, metric: str) -> ColumnKey:
+        protocol = result.signature.protocol  # one for many results, where they come from a catalogue
+        digest = digests.get(id(protocol))
+        if digest is None:
+            digest = digests[id(protocol)] = result.signature.protocol_digest[:8]
+        version = result.signature.metrics.get(metric, 0)
+        return ColumnKey(result.task.name, result.split, result.subset, metric, version, digest)
 
     def put(result: Result, column: ColumnKey) -> None:
         row = RowKey.of(result)
@@ -316,9 +325,9 @@ def build(
         backgrounds.setdefault(row, {})[column] = Background(result.imported, result.trained_on)
 
     def put_ours(result: Result, name: str) -> None:
-        column = _column(result, name)
+        column = column_of(result, name)
         put(result, column)
-        ours.setdefault(_Measured.of(result, name), []).append(column)
+        ours.setdefault(_Measured.of(result, name), {})[column] = None
         newest[column] = max(newest.get(column, ""), result.started_at)
         protocols[column.protocol] = result.signature.protocol
         rerankers[column.protocol] = _reranker(result)
@@ -338,10 +347,10 @@ def build(
     only_published = set[ColumnKey]()
     for result, name, alone in published:
         fitting = [column for column in ours.get(_Measured.of(result, name), ()) if column in shown_of_ours]
-        for column in dict.fromkeys(fitting):
+        for column in fitting:
             put(result, column)
         if not fitting and alone:
-            column = _column(result, name)
+            column = column_of(result, name)
             put(result, column)
             only_published.add(column)
             protocols[column.protocol], rerankers[column.protocol] = result.signature.protocol, _reranker(result)
@@ -375,17 +384,6 @@ def _standing(result: Result, metric: str | None) -> list[tuple[str, bool]]:
     """What ``shown`` is unless given."""
     name = metric or result.main_score
     return [] if name is None or name not in result.scores else [(name, result.stands)]
-
-
-def _column(result: Result, metric: str) -> ColumnKey:
-    return ColumnKey(
-        result.task.name,
-        result.split,
-        result.subset,
-        metric,
-        result.signature.metrics.get(metric, 0),
-        result.signature.protocol_digest[:8],
-    )
 
 
 def _latest(

@@ -1,7 +1,8 @@
 """A board of published results beside our own: the numbers agree, and what was only read here says so.
 
 Published numbers: ``reference_scores.json`` of the data folder, laid out as mteb lays out its results. Our own are of
-all-MiniLM-L6-v2 on two of these tasks, run through mteb's task classes.
+all-MiniLM-L6-v2 on two of these tasks, run through mteb's task classes. BIOSSES is published as 0.8164, and the library
+gives 0.8125 on this copy of the data too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.support.mirror import lay_out
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-TOLERANCES = {"STSBenchmark": 1e-4, "STS12": 1e-4}
+TOLERANCES = {"STSBenchmark": 1e-4, "BIOSSES": 5e-3}
 """Task that is run here -> how near to the published score."""
 FILE = """\
 title: Published and our own
@@ -106,7 +107,7 @@ def test_published_values_are_those_of_the_files(shared: Built, published: Mappi
         assert (row.standing.rank_low, row.standing.letters) == (None, None)
         assert row.standing.untested
         assert row.imported is not None
-        assert row.imported.mteb_version == of_model["STS12"]["mteb_version"]
+        assert row.imported.mteb_version == of_model["STSBenchmark"]["mteb_version"]
 
 
 @pytest.mark.parametrize("task", list(TOLERANCES))
@@ -117,7 +118,7 @@ def test_our_own_row_agrees_with_the_published_one(shared: Built, task: str) -> 
     place = [column.task for column in shared.made.columns].index(f"mteb:{task}")
     cell = shared.model("all-MiniLM-L6-v2").cells[place]
     assert cell is not None
-    assert (cell.imported, cell.n_items) == (False, {"STSBenchmark": 1379, "STS12": 3108}[task])
+    assert (cell.imported, cell.n_items) == (False, {"STSBenchmark": 1379, "BIOSSES": 100}[task])
     assert cell.low is not None
     assert cell.high is not None
     assert theirs is not None
@@ -160,4 +161,7 @@ def test_all_published_tasks_on_one_board(folder: Path, published: Mapping[str, 
     for name, of_model in published.items():
         for task in ("Banking77Classification", "SciFact", "SummEval"):
             (score,) = of_model[task]["scores"]["test"]
-            assert built.value(f"{name.split('/')[-1]} (imported)", task) == score["main_score"]
+            place = [column.task for column in built.made.columns].index(f"mteb:{task}")
+            # A model has a row for each revision that was published.
+            cells = [model.cells[place] for model in built.made.models if model.spec.name == name]
+            assert score["main_score"] in [cell.value for cell in cells if cell is not None]

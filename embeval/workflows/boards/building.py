@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from embeval.core import collector
 from embeval.core.result import MetricValue, Result
 from embeval.core.words import plural
 from embeval.errors import StoreError
@@ -36,9 +37,10 @@ def snapshot(definition: Definition) -> Snapshot:
 
     Raises ``ConfigError`` for a name in the file that fits nothing, and ``StoreError`` where there is nothing to show.
     """
-    gathered = gathering.gather(definition)
-    tasks = choosing.Tasks(definition, gathered.results)
-    table = build(gathered.results, older=definition.board.older, shown=tasks if definition.shown else None)
+    with collector.paused():
+        gathered = gathering.gather(definition)
+        tasks = choosing.Tasks(definition, gathered.results)
+        table = build(gathered.results, older=definition.board.older, shown=tasks if definition.shown else None)
     board, shown = columns.arranged(table, tasks)
     if not board.rows:
         raise StoreError(f"{definition.path}: {_nothing(board, gathered)}")
