@@ -57,6 +57,8 @@ def rich() -> Snapshot:
                     index_mib=float(rng.uniform(8, 1800)),
                     usd_per_million_tokens=float(rng.uniform(0.001, 0.2)),
                     machine="8 threads of an Epyc 7763",
+                    vector_bytes=1536,
+                    elsewhere=place == 4,
                 )
                 if not published
                 else Measures(),
@@ -466,6 +468,12 @@ def test_cells_say_what_they_are(chromium: Browser, file: Path) -> None:
         by_name = dict(zip(names(page), cells(page, "task.Task00"), strict=True))
         assert by_name[made.models[2].label].endswith("†")
         assert by_name[made.models[10].label].endswith("‡")
+        page.locator("[name=view][value=costs]").check(force=True)
+        marked = [name for name, text in zip(names(page), cells(page, "speed"), strict=True) if text.endswith("°")]
+        assert marked == [made.models[4].label]
+        assert "° marks times of another machine" in page.inner_text("#told-once")
+        assert "Measured on: 8 threads of an Epyc 7763." in page.inner_text("#told-once")
+        page.locator("[name=view][value=tasks]").check(force=True)
         gap = next(model.label for model in made.models if model.cells[4] is None)
         assert dict(zip(names(page), cells(page, "task.Task04"), strict=True))[gap] == "—"
         first = page.locator("#board tbody tr:first-child td").nth(4)

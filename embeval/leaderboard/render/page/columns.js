@@ -38,7 +38,9 @@ function toldOnce(view) {
   const made = { overview, tasks, costs, about }[view]();
   const shared = made.filter((column) => sharedBy(column) !== null).map((column) => `${column.title}: ${visibleText(sharedBy(column))}.`);
   const shading = made.some((column) => column.isHeated) ? ["Shading runs from the worst to the best of a column."] : [];
-  return [...shading, ...(board.models.length > 1 ? ["Tick two models to compare them."] : []), ...shared].join(" ");
+  const elsewhere = made.some((column) => column.key === "speed") && board.models.some((model) => model.measures.elsewhere)
+    ? [`${ELSEWHERE} marks times of another machine than most: they say little beside the others.`] : [];
+  return [...shading, ...elsewhere, ...(board.models.length > 1 ? ["Tick two models to compare them."] : []), ...shared].join(" ");
 }
 
 function saysAnything(column) {
@@ -216,13 +218,34 @@ function recallColumn() {
   return number("recall", `Recall@${board.rag_k}`, `Mean recall of retrieval tasks at ${board.rag_k} documents`, measure("recall"), score, { isHeated: true });
 }
 
+const ELSEWHERE = "°";
+
 function speedColumns() {
   return [
-    number("latency", "p95, ms", "95 % of queries take at most so long, encoding and search", measure("latency_p95_ms"), digits, { better: -1 }),
-    number("speed", "Tokens/s", "Tokens encoded per second", measure("tokens_per_s"), digits),
+    timed("latency", "p95, ms", "95 % of queries take at most so long, encoding and search", "latency_p95_ms", { better: -1 }),
+    timed("speed", "Tokens/s", "Tokens encoded per second", "tokens_per_s"),
     number("price", "$ per M tokens", "US dollars to encode a million tokens", measure("usd_per_million_tokens"), digits, { better: -1 }),
     text("machine", "Measured on", "What speeds were measured on", measure("machine"), { isToldOnce: true, kind: "text wide" }),
   ].map((column) => ({ ...column, group: "Speed" }));
+}
+
+/* A time or a speed, marked where it is of another machine than most. */
+function timed(key, title, note, name, options = {}) {
+  const isElsewhere = (place) => board.models[place].measures.elsewhere && isKnown(measure(name)(place));
+  return number(key, title, note, measure(name), digits, {
+    ...options,
+    show: (place) => (isElsewhere(place) ? [digits(measure(name)(place)), element("sup", {}, ELSEWHERE)] : digits(measure(name)(place))),
+    words: (place) => timedWords(board.models[place].measures, isElsewhere(place)),
+  });
+}
+
+function timedWords({ machine, session, speed_of: speedOf }, isElsewhere) {
+  return [
+    machine && `Measured on ${machine}`,
+    isElsewhere && "not the machine of most models here",
+    session && "latency in turns with others of its session",
+    speedOf && `speed of ${speedOf}, the same weights`,
+  ].filter(Boolean).map(visibleText).join("; ");
 }
 
 function sizeColumns() {
@@ -231,6 +254,7 @@ function sizeColumns() {
     number("parameters", "Params", "Parameters of the model", fact("parameters"), count, { better: -1 }),
     number("dimensions", "Dims", "Length of a vector", fact("dimensions"), whole, { better: -1 }),
     number("memory", "Weights", "Memory that its weights take", weights, mebibytes, { better: -1 }),
+    number("vector", "Bytes/vector", "Bytes of a vector as it is stored", measure("vector_bytes"), whole, { better: -1 }),
     number("index", "Index", "Size of the indexes of all tasks together", measure("index_mib"), mebibytes, { better: -1 }),
   ].map((column) => ({ ...column, group: "Size" }));
 }
@@ -270,6 +294,7 @@ function gateColumn() {
 function gateCell(place) {
   const gate = board.models[place].gate;
   if (gate === null) return GAP;
+  if (gate.outcome === "in_use") return element("span", { class: "muted", title: gate.sentence }, "in use");
   const tone = { pass: "good", fail: "bad", inconclusive: "unsure", error: "broken" }[gate.outcome] ?? "quiet";
   return element("span", { class: `badge ${tone}`, title: gate.sentence }, dataText(gate.outcome));
 }
