@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -497,3 +498,20 @@ def test_the_page_reads_the_board_as_it_is(
 def test_a_large_board_is_small() -> None:
     """A thousand models on sixty tasks, fifty of them tested: below 15 MB with both libraries."""
     assert len(html(boards.synthetic(1000, 60, n_tested=50)).encode()) < 15e6
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_each_set_of_columns_is_seen(
+    width: int, scheme: str, chromium: Browser, file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Screenshots to look at, in the folder of EMBEVAL_SCREENSHOTS if it is set; no two sets look the same."""
+    given = os.environ.get("EMBEVAL_SCREENSHOTS")
+    folder = Path(given) if given else tmp_path_factory.mktemp("screenshots")
+    seen = set()
+    with browser.opened(chromium, file, width=width, color_scheme=scheme) as opened:
+        page = ready(opened.page)
+        for view in ("overview", "tasks", "costs", "about"):
+            page.locator(f"[name=view][value={view}]").check(force=True)
+            seen.add(page.screenshot(path=folder / f"table-{view}-{scheme}-{width}.png"))
+        assert opened.messages == []
+    assert len(seen) == 4
