@@ -307,16 +307,15 @@ def build(
     rerankers: dict[str, str] = {}
     levels: dict[ColumnKey, set[float]] = {}
     ours: dict[_Measured, dict[ColumnKey, None]] = {}
-    digests: dict[int, str] = {}
+    digests: dict[int, tuple[Any, str]] = {}
     failed, published = [], []
 
     def column_of(result: Result, metric: str) -> ColumnKey:
         protocol = result.signature.protocol  # one for many results, where they come from a catalogue
-        digest = digests.get(id(protocol))
-        if digest is None:
-            digest = digests[id(protocol)] = result.signature.protocol_digest[:8]
+        if id(protocol) not in digests:  # kept beside its digest: another would be given its id once it is gone
+            digests[id(protocol)] = protocol, result.signature.protocol_digest[:8]
         version = result.signature.metrics.get(metric, 0)
-        return ColumnKey(result.task.name, result.split, result.subset, metric, version, digest)
+        return ColumnKey(result.task.name, result.split, result.subset, metric, version, digests[id(protocol)][1])
 
     def put(result: Result, column: ColumnKey) -> None:
         row = RowKey.of(result)
