@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from embeval.core.verdict import GateReport
     from embeval.gates.policy import Policy
     from embeval.leaderboard.board import Board
+    from embeval.leaderboard.snapshot import Snapshot
     from embeval.runner.local import Outcome, Step
     from embeval.workflows.precision import Choice
 
@@ -200,6 +201,34 @@ def leaderboard(
         wanted = [name for each in wanted for name in mteb_entries.filed_under(each, there)]
     found = store.find(task=wanted, broken=broken)
     return replace(build((each.result for each in found), metric=metric, older=older), broken=tuple(broken))
+
+
+def build_board(board: str | Path, *, write: bool = True) -> Snapshot:
+    """A board as ``embeval leaderboard build`` makes it; unless ``write`` its files are left as they are.
+
+    ``board`` is its name below ``leaderboards``, its folder or its board.yaml. Raises ``ConfigError`` for what is wrong
+    in that file, with the line, and ``StoreError`` where there is nothing to show.
+    """
+    from embeval.leaderboard import definition
+    from embeval.workflows.boards import building, finding, writing
+
+    found = definition.load(finding.find(str(_path(board, "board"))))
+    made = building.snapshot(found)
+    if write:
+        writing.write(made, found)
+    return made
+
+
+def stale_files(board: str | Path) -> dict[Path, str]:
+    """Files of a board that aren't what its results make now, each with what differs; empty: all are fresh.
+
+    Where the results aren't there, the others are held against its ``board.json``.
+    """
+    from embeval.leaderboard import definition
+    from embeval.workflows.boards import finding, writing
+
+    checked = writing.check(definition.load(finding.find(str(_path(board, "board")))))
+    return {each.path: each.why for each in checked.stale}
 
 
 def gate(

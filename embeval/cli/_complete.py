@@ -34,3 +34,10 @@ def _of_mteb() -> list[str]:
 def complete_model(incomplete: str) -> list[str]:
     """Models that need no download."""
     return [name for name in ("demo", "hashing") if name.startswith(incomplete)]
+
+
+def complete_board(incomplete: str) -> list[str]:
+    """Boards below leaderboards."""
+    from embeval.workflows.boards import finding
+
+    return [path.parent.name for path in finding.there() if path.parent.name.startswith(incomplete)]

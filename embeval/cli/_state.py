@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Settings:
-    """Set once per process, all but the last by the options below."""
+    """Set once per process, the first three by the options below."""
 
     json: bool = False
     quiet: bool = False
     debug: bool = False
     json_begun: bool = False
     """Whether stdout holds a JSON value, or a part of one."""
+    interrupted: str = "Interrupted. Finished results are stored; the same command goes on where this one stopped."
+    """What Ctrl-C is answered with."""
 
 
 settings = Settings()

@@ -27,7 +27,7 @@ VERBS: dict[str, str] = {
     "init": "Writes a commented embeval.yaml into the current folder.",
     "score": "Scores a TREC run against judgments or a golden set, with no model.",
     "compare": "Compares candidates with a baseline: differences, intervals, p-values.",
-    "leaderboard": "Shows stored results as a table of models by tasks.",
+    "leaderboard": "Shows stored results as a table of models by tasks, or builds pages of them.",
     "gate": "Decides by a policy whether a model may be released.",
     "tasks": "Lists task types and the catalogue, or shows one task.",
     "models": "Shows what a model is, or checks that it behaves.",
@@ -36,7 +36,7 @@ VERBS: dict[str, str] = {
     "results": "Lists stored results, shows, tags, exports or imports them, or clears what is left over.",
     "search": "Asks a corpus one query with one model or several, and shows the hits.",
     "cache": "Shows the embedding cache, makes room in it, or checks it.",
-    "schema": "Prints the JSON Schema of a result or of embeval.yaml.",
+    "schema": "Prints the JSON Schema of a result, of embeval.yaml or of board.yaml.",
     "doctor": "Says what this machine can do, and what stands in the way.",
 }
 """Every verb with the first line of its help."""
@@ -125,8 +125,7 @@ def _run() -> int:
     except Exception as error:
         return _state.error(error, ExitCode.INTERNAL)
     if code == ExitCode.INTERRUPTED:  # typer has turned Ctrl-C into this code
-        text = "Interrupted. Finished results are stored; the same command goes on where this one stopped."
-        return _state.error(KeyboardInterrupt(text), ExitCode.INTERRUPTED)
+        return _state.error(KeyboardInterrupt(_state.settings.interrupted), ExitCode.INTERRUPTED)
     return code if isinstance(code, int) else ExitCode.OK
 
 

@@ -79,16 +79,18 @@ def show(
     info = facts.encoder.info
     shown |= {
         "prompts": "\n".join(f"{role}: {text!r}" for role, text in info.prompts.items()) or "none declared",
-        "languages": ", ".join(facts.languages) or "not declared",
-        "parameters": f"{info.n_parameters:,}" if info.n_parameters is not None else "not known",
+        "languages": ", ".join(facts.known.languages) or "not declared",
+        "license": facts.known.license or "not declared",
+        "parameters": f"{facts.known.parameters:,}" if facts.known.parameters is not None else "not known",
         "disk": figures.size(facts.disk_bytes),
+        "weights": figures.size(facts.known.weight_bytes) if facts.known.weight_bytes is not None else "not known",
         "memory": ", ".join(f"{dtype} {figures.size(size)}" for dtype, size in facts.memory_bytes.items())
         or "not known",
         "remarks": "\n".join(info.remarks) or "none",
     }
     made = _tables.table([spec.label, ""])
     for name, value in shown.items():
-        if name not in ("disk_bytes", "memory_bytes"):
+        if name not in ("disk_bytes", "weight_bytes", "memory_bytes"):
             _tables.add(made, [name, "none" if value is None else str(value)])
     if estimate is not None:
         for name, text in _estimate_lines(estimate):

@@ -18,24 +18,27 @@ class What(StrEnum):
 
     RESULT = "result"
     CONFIG = "config"
+    BOARD = "board"
 
 
 @app.command()
 def schema(
-    what: Annotated[What, typer.Argument(help="result or config (embeval.yaml).")],
+    what: Annotated[What, typer.Argument(help="result, config (embeval.yaml) or board (board.yaml).")],
     json: JsonOption = False,
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Prints the JSON Schema of a result or of embeval.yaml.
+    """Prints the JSON Schema of a result, of embeval.yaml or of board.yaml.
 
-    Editors that know YAML complete and check embeval.yaml with it: embeval schema config > embeval.schema.json
+    Editors that know YAML complete and check these files with it: embeval schema config > embeval.schema.json
     """
     from embeval.core import border
     from embeval.core.result import Result
+    from embeval.leaderboard.definition import BoardFile
     from embeval.workflows.config import config_schema
 
     if what is What.CONFIG:
         _state.out_json(config_schema())
-    else:
-        _state.out_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **border.schema(Result)})
+        return
+    described = border.schema(Result if what is What.RESULT else BoardFile)
+    _state.out_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **described})

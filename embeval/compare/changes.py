@@ -21,14 +21,14 @@ Rankings = Mapping[str, tuple[str, ...]]
 """Query -> its documents, best first."""
 
 
-def changes(pair: Pair, candidate: str, show: int) -> TaskChanges | None:
-    """Counts, and the ``show`` largest losses and gains by the main metric, ids only.
+def changes(pair: Pair, candidate: str, show: int, name: str | None = None) -> TaskChanges | None:
+    """Counts, and the ``show`` largest losses and gains by a metric, the main one unless named; ids only.
 
     None where single items have no value of it, such as a correlation, or where there is no difference.
     """
-    if not pair.metric_names:
+    if not pair.metric_names or (name is not None and name not in pair.metric_names):
         return None
-    metric = metrics.get(pair.metric_names[0])
+    metric = metrics.get(name or pair.metric_names[0])
     one, other = pair.baseline.records, pair.candidate.records
     if metric.columns != (metric.name,) or pair.refusal(metric, one, other) is not None:
         return None

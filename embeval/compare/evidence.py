@@ -115,7 +115,7 @@ def gather(
     follow from the items, values that are not finite, a date in the future, and, unless ``whole`` is false, a ranking
     that lacks queries.
     """
-    result = stored.result
+    result = store.get(stored.path) if stored.remembered else stored.result  # a decision rests on the file itself
     if result.status != "ok":
         message = result.error.message.splitlines()[0] if result.error is not None and result.error.message else ""
         raise EvidenceError(f"{stored.path}: this run failed: {message}\nRun it again; a failed run decides nothing.")

@@ -7,6 +7,7 @@ border carries ``__pydantic_config__ = BORDER`` and a docstring under each field
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -71,23 +72,40 @@ def _adapter(cls: Any) -> TypeAdapter[Any]:
     return _adapters[cls]
 
 
-def load(cls: type[T], value: strict_json.Json) -> T:
-    """``cls`` built from plain JSON values. Raises ``BorderError`` with every problem found."""
+def load(cls: type[T], value: strict_json.Json, text: bytes | None = None) -> T:
+    """``cls`` built from plain JSON values. Raises ``BorderError`` with every problem found.
+
+    ``text`` is what ``strict_json.loads`` has read the value from: a record that it fits is built without looking for
+    what JSON can't hold.
+    """
     from pydantic import ValidationError
 
+    if text is not None:
+        with contextlib.suppress(ValidationError):  # what is wrong is found below
+            return restore(cls, text)
     try:
         strange = list(_not_json(value, ()))
     except RecursionError:
         strange = [Problem((), "nested too deeply")]
     if strange:
         raise BorderError(strange)
-    text = strict_json.canonical(value)
+    text_again = strict_json.canonical(value)
     try:
         # Strict JSON mode: a list may become a tuple, but "5" never becomes 5 and 1 never becomes True.
-        built: T = _adapter(cls).validate_json(text, strict=True)
+        return restore(cls, text_again)
     except ValidationError as error:
         raise BorderError(list(_problems(error.errors(), schema(cls)))) from None
+
+
+def restore(cls: type[T], text: str | bytes) -> T:
+    """``cls`` built from text that is known to be strict JSON. Raises pydantic's ``ValidationError``."""
+    built: T = _adapter(cls).validate_json(text, strict=True)
     return built
+
+
+def text_of(value: Any) -> str:
+    """JSON text of a border dataclass with all of its fields, which ``restore`` reads."""
+    return _adapter(type(value)).dump_json(value).decode("utf-8")
 
 
 def dump(value: Any) -> strict_json.Json:
@@ -95,9 +113,16 @@ def dump(value: Any) -> strict_json.Json:
 
     Null fields that the class names in ``left_out_if_null`` are left out.
     """
-    dumped = _adapter(type(value)).dump_python(value, mode="json")
+    dumped = _adapter(type(value)).dump_python(_with_dicts(value), mode="json")
     _leave_out(value, dumped)
     return dumped
+
+
+def _with_dicts(value: Any) -> Any:
+    """A record whose own mappings are dicts: pydantic writes no others."""
+    own = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    others = {name: dict(each) for name, each in own.items() if isinstance(each, Mapping) and type(each) is not dict}
+    return dataclasses.replace(value, **others) if others else value
 
 
 def _leave_out(value: Any, dumped: Any) -> None:
@@ -119,6 +144,11 @@ def schema(cls: Any) -> dict[str, Any]:
         return TypeAdapter(cls).json_schema()
     finally:
         BORDER[DOCSTRINGS] = False
+
+
+def form(cls: Any) -> str:
+    """Hash of what a border dataclass demands of JSON, 64 hexadecimal digits."""
+    return strict_json.digest(_adapter(cls).json_schema())
 
 
 @dataclass(frozen=True)

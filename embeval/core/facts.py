@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embeval.core.border import BORDER
 
@@ -25,3 +25,12 @@ class ModelFacts:
     """As its makers declare them; empty: they don't."""
     license: str | None = None
     """Its licence, as its makers declare it."""
+
+    def completed(self, other: ModelFacts) -> ModelFacts:
+        """The same, with what isn't known here as ``other`` tells it."""
+        missing = {
+            name: told
+            for name, own in vars(self).items()
+            if own in (None, ()) and (told := getattr(other, name)) not in (None, ())
+        }
+        return replace(self, **missing)

@@ -188,7 +188,7 @@ class Result:
     @property
     def label(self) -> str:
         """The label of the model, which says if its numbers are imported."""
-        return self.model.label if self.imported is None else f"{self.model.label} {IMPORTED}"
+        return label_of(self.model, imported=self.imported is not None)
 
     @property
     def started_at(self) -> str:
@@ -204,6 +204,11 @@ class Result:
     def main_value(self) -> MetricValue | None:
         """The value of ``main_score``; None for a failed run."""
         return None if self.main_score is None else self.scores.get(self.main_score)
+
+
+def label_of(model: ModelSpec, *, imported: bool) -> str:
+    """The label of a model, which says if its numbers are imported."""
+    return f"{model.label} {IMPORTED}" if imported else model.label
 
 
 def without_timings(result: strict_json.Json) -> strict_json.Json:

@@ -16,14 +16,17 @@ OLD_BOOLEANS = ("on", "off", "yes", "no")
 """Words that YAML 1.2 no longer takes for true and false."""
 
 
-def read_yaml(path: Path) -> tuple[Any, dict[KeyPath, int]]:
-    """(value, line of each key path). Raises ``ConfigError`` for broken YAML, double keys and endless aliases."""
+def read_yaml(path: Path, *, hint: str = "'embeval init' writes one.") -> tuple[Any, dict[KeyPath, int]]:
+    """(value, line of each key path). Raises ``ConfigError`` for broken YAML, double keys and endless aliases.
+
+    ``hint`` is what to do where there is no such file.
+    """
     import yaml
 
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file. 'embeval init' writes one.") from None
+        raise ConfigError(f"{path}: no such file. {hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: can't be read ({error}).") from None
     try:

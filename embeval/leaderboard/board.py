@@ -8,7 +8,7 @@ their data against ours, so they stand beside ours of the same name in rows that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -158,6 +158,11 @@ class Board:
         """Whether a mean is worth showing: of one column it says nothing, and with a gap in each row there is none."""
         return len(self.counted) > 1 and any(row.mean is not None for row in self.rows)
 
+    def of_values(self) -> list[str]:
+        """What a reader of the values should know wherever they stand, as sentences."""
+        refused = [f"Not ranked by {self.headings[key]}: {why}." for key, why in self.refused.items()]
+        return [*refused, *self._training(), *self._imported()]
+
     def remarks(self) -> list[str]:
         """What a reader of the table in a terminal should know, as sentences."""
         return [*self.notes(self._without_mean(), more="--all shows everything")]
@@ -171,8 +176,7 @@ class Board:
         if self.approximate:
             found.append(APPROXIMATE)
         found += [each for each in of_means if each]
-        found += [f"Not ranked by {self.headings[key]}: {why}." for key, why in self.refused.items()]
-        found += [*self._training(), *self._imported()]
+        found += self.of_values()
         if n := self.hidden_columns:
             older = plural(n, "older column is", "older columns are")
             found.append(f"{older} hidden (same task, other data); {more}.")
@@ -280,8 +284,17 @@ def _cell_json(cell: MetricValue | None, background: Background) -> dict[str, An
     }
 
 
-def build(results: Iterable[Result], *, metric: str | None = None, older: bool = False) -> Board:
+def build(
+    results: Iterable[Result],
+    *,
+    metric: str | None = None,
+    older: bool = False,
+    shown: Callable[[Result], Iterable[tuple[str, bool]]] | None = None,
+) -> Board:
     """The table of the results that stand for their tasks; ``metric`` instead of each task's main score.
+
+    ``shown`` chooses otherwise: (metric, whether it has a column of its own) for each way in which a result is shown.
+    An imported one without a column of its own still stands beside ours of the same sub-sets.
 
     Where a task was evaluated under several states of its data, only the state of the newest result is shown, unless
     ``older``. Different options are variants that somebody chose, and columns of their own.
@@ -293,8 +306,16 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     protocols: dict[str, Mapping[str, strict_json.Json]] = {}
     rerankers: dict[str, str] = {}
     levels: dict[ColumnKey, set[float]] = {}
-    ours: dict[_Measured, list[ColumnKey]] = {}
+    ours: dict[_Measured, dict[ColumnKey, None]] = {}
+    digests: dict[int, tuple[Any, str]] = {}
     failed, published = [], []
+
+    def column_of(result: Result, metric: str) -> ColumnKey:
+        protocol = result.signature.protocol  # one for many results, where they come from a catalogue
+        if id(protocol) not in digests:  # kept beside its digest: another would be given its id once it is gone
+            digests[id(protocol)] = protocol, result.signature.protocol_digest[:8]
+        version = result.signature.metrics.get(metric, 0)
+        return ColumnKey(result.task.name, result.split, result.subset, metric, version, digests[id(protocol)][1])
 
     def put(result: Result, column: ColumnKey) -> None:
         row = RowKey.of(result)
@@ -302,34 +323,33 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
         sources.setdefault(row, {})[column] = result
         backgrounds.setdefault(row, {})[column] = Background(result.imported, result.trained_on)
 
-    for result in results:
-        if result.status == "error":
-            failed.append(result)
-            continue
-        name = metric or result.main_score
-        if name is None or name not in result.scores:
-            continue
-        if result.imported is not None:
-            published.append((result, name))
-            continue
-        if not result.stands:
-            continue
-        column = _column(result, name)
+    def put_ours(result: Result, name: str) -> None:
+        column = column_of(result, name)
         put(result, column)
-        ours.setdefault(_Measured.of(result, name), []).append(column)
+        ours.setdefault(_Measured.of(result, name), {})[column] = None
         newest[column] = max(newest.get(column, ""), result.started_at)
         protocols[column.protocol] = result.signature.protocol
         rerankers[column.protocol] = _reranker(result)
         if result.scores[name].ci_low is not None:
             levels.setdefault(column, set()).add(result.statistics.level)
+
+    for result in results:
+        if result.status == "error":
+            failed.append(result)
+            continue
+        for name, alone in _standing(result, metric) if shown is None else shown(result):
+            if result.imported is not None:
+                published.append((result, name, alone))
+            elif alone:
+                put_ours(result, name)
     shown_of_ours = newest if older else _latest(newest, protocols)
     only_published = set[ColumnKey]()
-    for result, name in published:
+    for result, name, alone in published:
         fitting = [column for column in ours.get(_Measured.of(result, name), ()) if column in shown_of_ours]
-        for column in dict.fromkeys(fitting):
+        for column in fitting:
             put(result, column)
-        if not fitting and result.stands:
-            column = _column(result, name)
+        if not fitting and alone:
+            column = column_of(result, name)
             put(result, column)
             only_published.add(column)
             protocols[column.protocol], rerankers[column.protocol] = result.signature.protocol, _reranker(result)
@@ -339,9 +359,9 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     counted = tuple(column for column in columns if column not in refused)
     averaged = not _variants(counted) and not _both_ways(counted)
     rows = [
-        Row(key, labels[key], shown, _mean(shown, counted) if averaged else None, backgrounds[key], sources[key])
+        Row(key, labels[key], values, _mean(values, counted) if averaged else None, backgrounds[key], sources[key])
         for key, of_row in cells.items()
-        if (shown := {column: of_row[column] for column in columns if column in of_row})
+        if (values := {column: of_row[column] for column in columns if column in of_row})
     ]
     best_first = -1.0 if all(higher_is_better(column.metric) for column in counted) else 1.0
     rows.sort(key=lambda row: (row.mean is None, best_first * (row.mean or 0.0), row.label))
@@ -359,15 +379,10 @@ def build(results: Iterable[Result], *, metric: str | None = None, older: bool =
     )
 
 
-def _column(result: Result, metric: str) -> ColumnKey:
-    return ColumnKey(
-        result.task.name,
-        result.split,
-        result.subset,
-        metric,
-        result.signature.metrics.get(metric, 0),
-        result.signature.protocol_digest[:8],
-    )
+def _standing(result: Result, metric: str | None) -> list[tuple[str, bool]]:
+    """What ``shown`` is unless given."""
+    name = metric or result.main_score
+    return [] if name is None or name not in result.scores else [(name, result.stands)]
 
 
 def _latest(

@@ -5,17 +5,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
+from embeval.core import border, strict_json
 from embeval.core.border import BORDER
 from embeval.core.facts import ModelFacts
 from embeval.core.result import Imported, TrainedOn
 from embeval.core.specs import ModelSpec
-from embeval.leaderboard.definition import RankBy
+from embeval.errors import StoreError
+from embeval.leaderboard.definition import Output, RankBy
 
 SCHEMA_VERSION = 1
 """Version of the form of a built board."""
+REMEDY = "Build the board again: embeval leaderboard build."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,50 +114,64 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """What a model takes. null: not measured."""
+    """What a model takes. null: not measured. Times and speeds are all of one machine, ``machine``."""
 
     __pydantic_config__ = BORDER
 
     recall: float | None = None
-    """Mean recall over retrieval tasks at the depth that the RAG system passes on."""
+    """Mean recall over retrieval tasks at the depth that the RAG system passes on; null where the model lacks one."""
     latency_p95_ms: float | None = None
-    """Of a query, milliseconds, median over tasks."""
+    """Of a query, milliseconds, median over tasks: those that every timed model was timed on, if there are any."""
+    session: str | None = None
+    """Models with the same one had their latencies measured in turns with each other, so that these can be held
+    against each other to the digit; null: timed alone, and a machine is now fast and now slow."""
     tokens_per_s: float | None = None
-    """Encoded, median over tasks."""
+    """Encoded, median over tasks, chosen likewise; texts that came from the cache don't count."""
+    speed_of: str | None = None
+    """Label of the model on the board that ``tokens_per_s`` and ``usd_per_million_tokens`` were measured with: the
+    same weights in the same number format, whose vectors are only cut or quantised here; null: measured itself."""
     index_mib: float | None = None
-    """Size of the index, MiB, summed over tasks."""
+    """Size of the index, MiB, summed over retrieval tasks; null where the model lacks one."""
+    vector_bytes: int | None = None
+    """Bytes of a vector as it is stored, cut and quantised; 0 for a system without vectors."""
     usd_per_million_tokens: float | None = None
-    """US dollars to encode a million tokens."""
+    """US dollars to encode a million tokens: the price of an endpoint, or what the machine costs in that time."""
     machine: str | None = None
-    """What it was measured on."""
+    """What ``latency_p95_ms`` and ``tokens_per_s`` were measured on: processor, device, threads."""
+    elsewhere: bool = False
+    """Whether ``machine`` is not the one that most models of the board were measured on: its times and speeds say
+    little beside theirs, and are to be marked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """A model beside the reference, as fractions of it. null: not known on one side."""
+    """A model beside the reference, as fractions of it: 0.5 is half. null: not known of one, or 0 of the reference."""
 
     __pydantic_config__ = BORDER
 
     quality: float | None = None
-    """Its mean over tasks."""
+    """The mean that the board ranks by, over groups for ``mean_type``, else over tasks; null with a gap. Of values of
+    which less is better the other way round, so that above 1 is better than the reference in any case."""
     size: float | None = None
     """Bytes of its weights."""
     vectors: float | None = None
-    """Bytes of a vector."""
+    """Bytes of a vector as it is stored."""
     speed: float | None = None
-    """Tokens per second."""
+    """Tokens per second: 2 is twice as fast; null also where the machines differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateOutcome:
-    """Whether a model may replace the one in use."""
+    """Whether a model may replace the one in use, ``Snapshot.production``."""
 
     __pydantic_config__ = BORDER
 
-    outcome: str
-    """``pass``, ``fail``, ``inconclusive``, ``error``."""
+    outcome: Literal["in_use", "pass", "fail", "inconclusive", "error"]
+    """``in_use``: it is that one itself; ``error``: the evidence is missing or broken."""
     sentence: str
-    """Why, in one sentence."""
+    """Why, in one sentence: what blocks, else that nothing does."""
+    rules: tuple[str, ...] = ()
+    """The rules that block, each with the reason and its numbers; empty: none does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,22 +263,22 @@ class Pairs:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """An earlier or later revision of a model."""
+    """A revision of a model that has several, on the board or off it."""
 
     __pydantic_config__ = BORDER
 
     model: str
-    """Name of the model, without its revision."""
+    """What its revisions share: the name with the settings, as ``minilm (int8)``. They make one line of a picture."""
     label: str
-    """Its label on the board, or what it would be."""
+    """Its label, which tells its revisions apart; that of ``Snapshot.models`` where it is shown."""
     revision: str
     """The revision."""
     date: str
-    """When it was evaluated: UTC, ISO 8601."""
+    """When its newest result was made: UTC, ISO 8601."""
     values: tuple[float | None, ...]
-    """Its values, in the order of the columns."""
+    """Its values, in the order of the columns; null: a gap."""
     mean: float | None
-    """Their mean as the board weighs them; null with a gap."""
+    """Their mean over tasks as the board weighs them; null with a gap, and of columns of both directions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,10 +314,64 @@ class Snapshot:
     production: str | None = None
     """Label of the model in use."""
     history: tuple[Point, ...] = ()
-    """Revisions of the models, by model and date."""
+    """Revisions of the models that have several, by model, date and label."""
     remarks: tuple[str, ...] = ()
     """What a reader should know of the numbers, as sentences."""
     failures: tuple[str, ...] = ()
     """Failed runs, as sentences."""
     date: str | None = None
     """When the newest result was made."""
+    outputs: tuple[Output, ...] = ()
+    """What is written of it, side by side: so that one may link to another."""
+
+
+def dumps(made: Snapshot) -> str:
+    """The board as JSON: equal boards give equal texts.
+
+    What is as it is by default is left out. Each model, column and pair of models stands in a line of its own, so that
+    a difference of two boards can be read.
+    """
+    plain = _without_defaults(made, border.dump(made))
+    lines = [f"{strict_json.canonical(name)}:{_in_lines(plain[name])}" for name in sorted(plain)]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def load(path: Path) -> Snapshot:
+    """The board in a file that ``dumps`` made. Raises ``StoreError`` where it is missing, broken or of another form."""
+    try:
+        value = strict_json.loads(path.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{path}: can't be read ({error.strerror}).") from None
+    except ValueError as error:
+        raise StoreError(f"{path}: not valid JSON ({error}).\n{REMEDY}") from None
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise StoreError(f"{path}: not a board of form {SCHEMA_VERSION} (found {version!r}).\n{REMEDY}")
+    try:
+        return border.load(Snapshot, value)
+    except border.BorderError as error:
+        raise StoreError(f"{path}: not a board: {error.problems[0]}\n{REMEDY}") from None
+
+
+def _in_lines(value: strict_json.Json) -> str:
+    if not isinstance(value, list) or not value:
+        return strict_json.canonical(value)
+    return "[\n" + ",\n".join(map(strict_json.canonical, value)) + "\n]"
+
+
+def _without_defaults(value: Any, plain: Any) -> Any:
+    """The plain form of a value, without the fields of its records that are as they are by default."""
+    if isinstance(value, tuple):
+        return [_without_defaults(each, below) for each, below in zip(value, plain, strict=True)]
+    if not dataclasses.is_dataclass(value):
+        return plain
+    return {
+        each.name: _without_defaults(found, plain[each.name])
+        for each in dataclasses.fields(value)
+        if each.name in plain
+        and ((found := getattr(value, each.name)) != _default(each) or each.name == "schema_version")
+    }
+
+
+def _default(of: dataclasses.Field[Any]) -> Any:
+    return of.default_factory() if of.default_factory is not dataclasses.MISSING else of.default

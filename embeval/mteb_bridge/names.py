@@ -44,6 +44,8 @@ class Evaluation:
     """Licence of the data."""
     citation: str | None
     """Where the data was published."""
+    type: str
+    """Kind of task, as mteb calls it: ``Retrieval``, ``STS``."""
 
 
 def expand(
@@ -72,6 +74,7 @@ def expand(
             languages=tuple(metadata.languages),
             license=metadata.license,
             citation=None if metadata.reference is None else str(metadata.reference),
+            type=metadata.type,
         )
         for task in tasks
         for metadata in [task.metadata]

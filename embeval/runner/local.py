@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,12 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from embeval.core import packages, provenance, strict_json
+from embeval.core.facts import ModelFacts
 from embeval.core.ir import Run
 from embeval.core.progress import Progress, Silent
 from embeval.core.protocols import (
     PARITY_PREFIX,
     QUERIES_TIMED,
     Checkable,
+    EncoderInfo,
     Equippable,
     Hybrid,
     Metric,
@@ -39,11 +42,20 @@ from embeval.encoders import facts, loading, locate
 from embeval.encoders.cache import VectorCache, open_cache
 from embeval.encoders.encoder import BatchedEncoder
 from embeval.encoders.locate import Located
-from embeval.errors import EmbevalError, EvaluationError, StoreError, UnknownNameError, UsageError
+from embeval.errors import (
+    EmbevalError,
+    EvaluationError,
+    MissingPackageError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
 from embeval.metrics import get as get_metric
 from embeval.runner import assemble
+from embeval.store import pins
 from embeval.store.results import ResultStore, Stored
 
+_HUB_COMMIT = re.compile(r"[0-9a-f]{40}")
 MTEB = "mteb"
 """The task type whose tasks have names that models declare to be trained on."""
 Status = Literal["done", "skipped", "rescored", "timed", "failed"]
@@ -206,10 +218,14 @@ class _Worker:
 
         if not self._options.overwrite and (found := self._finished(located, task, protocol)) is not None:
             together = (*self._siblings(found), found)
-            if self._as_wanted(together, task, payload, metrics):
+            if self._as_wanted(together, task, payload, metrics) and self._tells_all(together, task, located):
                 return Outcome(step=step, status="skipped", stored=together)
             if (parts := self._rescored(found, task, payload, metrics)) is not None:
-                stored = tuple(self._store.put(part.result, part.records, part.run) for part in parts)
+                told = found.result.facts or self._facts_of(located)
+                results = [replace(part.result, facts=told) for part in parts]
+                stored = tuple(
+                    self._store.put(result, part.records, part.run) for result, part in zip(results, parts, strict=True)
+                )
                 return Outcome(step=step, status="rescored", stored=stored)
 
         load_began = time.perf_counter()
@@ -246,7 +262,7 @@ class _Worker:
             prompts=collected.prompts,
             labels=_labels(task, payload),
             trained_on=_trained_on(encoder.spec, task.spec),
-            facts=facts.of(located, info),
+            facts=_facts(located, info),
         )
         parts = assemble.results(evidence, self._options.statistics, None)
         wall_s = time.perf_counter() - began - load_model_s
@@ -344,6 +360,27 @@ class _Worker:
             _equal_scores(there[subset].scores, result.scores) for subset, result in expected.items()
         )
 
+    def _tells_all(self, together: Sequence[Stored], task: Task[Any], located: Located) -> bool:
+        """Whether results say what the model is and what kind of task it was, as older ones don't.
+
+        What a tag pins stays as it is, and so does what nothing more can be told of.
+        """
+        silent = any(each.result.facts is None for each in together)
+        kind = any(each.result.task.category != task.spec.category for each in together)
+        if not silent and not kind:
+            return True
+        pinned = {path.resolve() for path in pins.pinned(self._store.root)}
+        if any(each.path.resolve() in pinned for each in together):
+            return True
+        return not kind and self._facts_of(located) is None
+
+    def _facts_of(self, located: Located) -> ModelFacts | None:
+        """The facts of the model, which is loaded for them; None where it can't be."""
+        try:
+            return _facts(located, self._load(located)[0].info)
+        except EmbevalError:
+            return None
+
     def _finished(self, located: Located, task: Task[Any], protocol: dict[str, strict_json.Json]) -> Stored | None:
         """The stored result for the whole split under the same signature, if it and its files are sound."""
         wanted = assemble.signature(located.spec, protocol, assemble.ALL, (), {})
@@ -427,6 +464,21 @@ class _Worker:
             trained_on=old.trained_on,
             facts=old.facts,
         )
+
+
+def _facts(located: Located, info: EncoderInfo) -> ModelFacts:
+    """The facts of a loaded model; languages and licence as mteb lists them where its card tells none."""
+    found = facts.of(located, info)
+    if (found.languages and found.license) or not _HUB_COMMIT.fullmatch(located.spec.revision or ""):
+        return found
+    try:
+        from embeval.mteb_bridge import model_facts
+
+        listed = model_facts.of(located.spec)
+    except MissingPackageError:
+        return found
+    # Sizes and limits of another number format or setting than this one's wouldn't be those of this model.
+    return found.completed(ModelFacts(languages=listed.languages, license=listed.license))
 
 
 def _trained_on(model: ModelSpec, task: TaskSpec) -> TrainedOn | None:

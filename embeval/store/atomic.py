@@ -9,6 +9,7 @@ import secrets
 import stat
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from embeval.errors import StoreError
@@ -23,22 +24,35 @@ def write(path: Path, data: bytes) -> None:
     Temporary file in the same folder, fsync, rename, fsync of the folder. Raises ``StoreError``, also for a device or
     a pipe: the rename would put a file in its place, and /dev/null would be gone for the whole machine.
     """
-    _refuse_special(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    write_all({path: data})
+
+
+def write_all(files: Mapping[Path, bytes]) -> None:
+    """Writes files, each as ``write`` does, and none before all of them are on disk under temporary names.
+
+    Raises ``StoreError``; then none has changed, unless a rename itself was refused.
+    """
+    temporary: dict[Path, Path] = {}
+    path = Path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("xb") as file:
+        for path, data in files.items():
+            _refuse_special(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary[path] = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+            with temporary[path].open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        for path, written in temporary.items():
+            written.replace(path)
+        for folder in {each.parent for each in files}:
+            _sync_folder(folder)
     except OSError as error:
         raise StoreError(_explain(path, error)) from None
+    finally:
+        for left in temporary.values():
+            with contextlib.suppress(OSError):
+                left.unlink(missing_ok=True)
 
 
 def refuse_unwritable(folder: Path) -> None:

@@ -7,17 +7,18 @@
                                                        <split>.<subset>.error.json
 
 Item files are named by their content and written first, the JSON last and atomically: a JSON that is there has
-its items. A failed run leaves an ``error.json`` and never touches a result that was finished before.
+its items. A failed run leaves an ``error.json`` and never touches a result that was finished before. A folder of many
+results has a catalogue beside them, ``.catalogue.npz``, which may go at any time.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,13 +28,12 @@ from embeval.core.records import ItemRecords
 from embeval.core.result import SCHEMA_VERSION, FileRef, Result
 from embeval.core.specs import ModelSpec
 from embeval.errors import StoreError
-from embeval.store import atomic, items, pins
+from embeval.store import atomic, catalogue, items, pins
+from embeval.store.packed import Wanted
 
 MIN_AGE_S = 3600
 """A file of items without a result is garbage once it is this old."""
 REMEDY = "Run that evaluation again, or remove the file."
-DEPTH = 4
-"""Folders between the root and a result: model, revision, digest, task."""
 MAX_NAME = 100
 """Characters of a folder or file name; longer names end in a hash."""
 
@@ -46,6 +46,8 @@ class Stored:
     """Its JSON file."""
     result: Result
     """Its content."""
+    remembered: bool = field(default=False, compare=False)
+    """Whether it comes from the catalogue of its folder, the file itself unread: enough to be shown, not to decide."""
 
     @property
     def id(self) -> str:
@@ -54,6 +56,7 @@ class Stored:
         return hashlib.sha256(place.encode("utf-8")).hexdigest()[:8]
 
 
+@functools.lru_cache(maxsize=10_000)
 def safe_name(name: str) -> str:
     """A name as one part of a path; different names give different parts.
 
@@ -66,6 +69,12 @@ def safe_name(name: str) -> str:
     if len(encoded) > MAX_NAME:
         encoded = encoded[: MAX_NAME - 17] + "-" + hashlib.sha256(name.encode("utf-8")).hexdigest()[:16]
     return encoded or "%empty"
+
+
+def _file_name(result: Result) -> str:
+    stem = f"{safe_name(result.split)}.{safe_name(result.subset)}"
+    ending = "error" if result.status == "error" else result.signature.protocol_digest[:8]
+    return f"{stem}.{ending}.json"
 
 
 def name_filter(there: Iterable[str], wanted: Sequence[str] | None) -> Callable[[str], bool]:
@@ -94,9 +103,7 @@ class ResultStore:
 
     def path(self, result: Result) -> Path:
         """The JSON file of a result."""
-        stem = f"{safe_name(result.split)}.{safe_name(result.subset)}"
-        ending = "error" if result.status == "error" else result.signature.protocol_digest[:8]
-        return self.folder(result.model, result.task.name) / f"{stem}.{ending}.json"
+        return self.folder(result.model, result.task.name) / _file_name(result)
 
     def put(self, result: Result, records: ItemRecords | None = None, run: Run | None = None) -> Stored:
         """Writes a result and its items. Raises ``StoreError``; then the old result, if any, is still there."""
@@ -120,8 +127,12 @@ class ResultStore:
 
     def get(self, path: Path) -> Result:
         """The result in a JSON file. Raises ``StoreError`` where it is missing, broken or of another version."""
+        return self._read(path)[1]
+
+    def _read(self, path: Path) -> tuple[strict_json.Json, Result]:
         try:
-            value = strict_json.loads(path.read_bytes())
+            text = path.read_bytes()
+            value = strict_json.loads(text)
         except OSError as error:
             raise StoreError(f"{path}: can't be read ({error.strerror}).") from None
         except ValueError as error:
@@ -130,7 +141,7 @@ class ResultStore:
         if type(version) is not int or version != SCHEMA_VERSION:
             raise StoreError(f"{path}: not a result of schema version {SCHEMA_VERSION} (found {version!r}).\n{REMEDY}")
         try:
-            return border.load(Result, value)
+            return value, border.load(Result, value, text)
         except border.BorderError as error:
             raise StoreError(f"{path}: not a result: {error.problems[0]}\n{REMEDY}") from None
 
@@ -169,56 +180,35 @@ class ResultStore:
         status: str | None = None,
         broken: list[str] | None = None,
     ) -> Iterator[Stored]:
-        """Stored results in the order of their paths.
+        """Stored results in the order of their paths, those of a large folder from its catalogue where that knows them.
 
         ``task`` is a name or names: a result fits if its task is called so, or, where no task is, if the name is a part
         of its task's. ``model`` likewise, by label or name. Raises ``StoreError`` for a file that isn't a result,
         unless ``broken`` is given, which then takes its message.
         """
-        everything = []
-        for path in self._json_files(broken):
-            try:
-                stored = Stored(path, self.get(path))
-                if (path.parent.name, path.name) != self.path(stored.result).parts[-2:]:
-                    raise StoreError(
-                        f"{path}: not where this result belongs; a copy?\nRemove it, or give it its place."
-                    )
-                everything.append(stored)
-            except StoreError as error:
-                if broken is None:
-                    raise
-                broken.append(str(error))
-        tasks = [task] if isinstance(task, str) else task
-        fits_task = name_filter([each.result.task.name for each in everything], tasks)
-        names = [name for each in everything for name in (each.result.label, each.result.model.name)]
-        fits_model = name_filter(names, [model] if model is not None else None)
-        for stored in everything:
-            result = stored.result
-            if (
-                fits_task(result.task.name)
-                and (fits_model(result.label) or fits_model(result.model.name))
-                and subset in (None, result.subset)
-                and status in (None, result.status)
-            ):
-                yield stored
 
-    def _json_files(self, broken: list[str] | None) -> list[Path]:
-        """Every file that should be a result, sorted. A folder that can't be read is told like a file."""
-        found = []
-
-        def unreadable(error: OSError) -> None:
-            message = f"{error.filename}: can't be read ({error.strerror})."
+        def tell(error: StoreError) -> None:
             if broken is None:
-                raise StoreError(message)
-            broken.append(message)
+                raise error
+            broken.append(str(error))
 
-        if not self.root.is_dir():
-            return []
-        for folder, folders, files in os.walk(self.root, onerror=unreadable):
-            if len(Path(folder).relative_to(self.root).parts) == DEPTH:
-                names = [name for name in (*files, *folders) if name.endswith(".json") and not name.startswith(".")]
-                found += [Path(folder) / name for name in names]
-        return sorted(found)
+        there = catalogue.holdings(self.root, self._read_in_place, tell)
+        tasks, models = there.names()
+        wanted = Wanted(
+            task=name_filter(tasks, [task] if isinstance(task, str) else task),
+            model=name_filter(models, None if model is None else [model]),
+            subset=lambda name: subset in (None, name),
+            status=lambda name: status in (None, name),
+        )
+        for place, result, remembered in there.fitting(wanted):
+            yield Stored(self.root / place, result, remembered)
+
+    def _read_in_place(self, path: Path) -> tuple[strict_json.Json, Result]:
+        """The JSON of a file and its result. Raises ``StoreError``, also for one that belongs elsewhere."""
+        value, result = self._read(path)
+        if (path.parent.name, path.name) != (safe_name(result.task.name), _file_name(result)):
+            raise StoreError(f"{path}: not where this result belongs; a copy?\nRemove it, or give it its place.")
+        return value, result
 
     def garbage(self) -> list[Path]:
         """Files that can go: records of failures, files that no result refers to, and what killed runs left.

@@ -45,10 +45,19 @@ class Tags:
                 raise StoreError(problem)
         return tuple(found)
 
+    def held(self, name: str) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+        """(the files of a tag that are still as they were tagged, one message for each of the others).
+
+        Raises ``UnknownNameError`` for no such tag.
+        """
+        tag = _named(name, self.all())
+        problems = {pin.file: self._problem(name, tag, pin) for pin in tag.results}
+        held = tuple(self.root / file for file, problem in problems.items() if problem is None)
+        return held, tuple(each for each in problems.values() if each is not None)
+
     def problems(self, name: str) -> list[str]:
         """One message for each result of a tag that has changed or gone. Raises ``UnknownNameError``."""
-        tag = _named(name, self.all())
-        return [problem for pin in tag.results if (problem := self._problem(name, tag, pin))]
+        return list(self.held(name)[1])
 
     def put(self, name: str, results: Sequence[Stored]) -> tuple[Tag | None, Tag]:
         """Gives results a name: (what the tag was before, what it is now).

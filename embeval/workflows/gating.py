@@ -85,6 +85,27 @@ def gate(request: Request, *, now: datetime | None = None) -> GateReport:
     )
 
 
+def verdicts(
+    request: Request, sides: Sequence[Side], baseline: Side | None, trouble: str | None, *, now: datetime
+) -> list[Verdict]:
+    """The verdict on each side, as ``gate`` decides on several candidates, without worst slices and lost items.
+
+    ``trouble`` says why there is no baseline where the policy needs one. Raises ``ConfigError`` for a policy that
+    contradicts itself.
+    """
+    policy = request.policy
+    for problem in problems(policy):
+        raise ConfigError(f"{request.source}: {problem}")
+    reader = _Reader(ResultStore(request.results), policy, now, request.data)
+    named = baseline.label if baseline is not None else None
+    return [
+        decide.broken(side.label, trouble, policy, named)
+        if trouble is not None
+        else _judged(reader, _case(reader, side, baseline), len(sides))
+        for side in sides
+    ]
+
+
 def try_out(request: Request, *, now: datetime | None = None) -> SelfTest:
     """Whether the policy would block what it has to, tried on the first candidate or, without any, on the baseline.
 
@@ -212,17 +233,24 @@ def _verdict(
         return decide.broken(text, str(error), policy, base.label if base is not None else None)
     if trouble is not None:
         return decide.broken(side.label, trouble, policy, baseline)
-    materials = {place: _material(reader, side, base, place) for place in policy.places}
-    case = Case(
+    case = _case(reader, side, base)
+    return gate_details.added(_judged(reader, case, n_candidates), policy, case, reader.store, reader.data)
+
+
+def _case(reader: _Reader, side: Side, base: Side | None) -> Case:
+    materials = {place: _material(reader, side, base, place) for place in reader.policy.places}
+    return Case(
         candidate=side.label,
         materials=materials,
         candidate_digest=_digest(side),
         baseline=base.label if base is not None else None,
         baseline_digest=_digest(base) if base is not None else None,
-        warnings=(*_cut(policy, materials), *_same_items(materials)),
+        warnings=(*_cut(reader.policy, materials), *_same_items(materials)),
     )
-    verdict = decide.judge(policy, case, today=reader.now.date(), n_candidates=n_candidates)
-    return gate_details.added(verdict, policy, case, reader.store, reader.data)
+
+
+def _judged(reader: _Reader, case: Case, n_candidates: int) -> Verdict:
+    return decide.judge(reader.policy, case, today=reader.now.date(), n_candidates=n_candidates)
 
 
 def _cut(policy: Policy, materials: Mapping[Place, Material]) -> Iterator[str]:

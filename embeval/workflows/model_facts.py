@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from embeval.core.facts import ModelFacts
 from embeval.core.protocols import Encoder
 from embeval.core.quantization import bytes_per_vector
 from embeval.core.specs import ModelSpec, Quantization, Role, RuntimeOptions
-from embeval.encoders import card, loading
+from embeval.encoders import facts, loading
 from embeval.encoders.facts import BYTES
 from embeval.workflows.samples import Sample
 
@@ -24,27 +25,29 @@ class Facts:
     """The model."""
     disk_bytes: int
     """All files of its folder."""
-    languages: tuple[str, ...]
-    """As its model card declares them; empty where it doesn't."""
+    known: ModelFacts
+    """What its results say of it as well."""
 
     @property
     def memory_bytes(self) -> dict[str, int]:
         """Bytes of its weights in each number format; empty where their number is not known."""
-        n = self.encoder.info.n_parameters
+        n = self.known.parameters
         return {} if not n else {dtype: n * size for dtype, size in BYTES.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         info = self.encoder.info
         return {
-            "dimensions": info.dim,
-            "max_seq_length": info.max_seq_length,
+            "dimensions": self.known.dimensions,
+            "max_seq_length": self.known.max_tokens,
             "pooling": info.pooling,
             "similarity": info.similarity,
             "prompts": dict(info.prompts),
-            "languages": list(self.languages),
-            "parameters": info.n_parameters,
+            "languages": list(self.known.languages),
+            "license": self.known.license,
+            "parameters": self.known.parameters,
             "disk_bytes": self.disk_bytes,
+            "weight_bytes": self.known.weight_bytes,
             "memory_bytes": self.memory_bytes,
             "device": info.device,
             "batch_tokens": info.batch_tokens,
@@ -75,7 +78,7 @@ def look(spec: ModelSpec, runtime: RuntimeOptions) -> Facts:
     folder = located.folder
     files = [] if folder is None else [folder] if folder.is_file() else [*folder.rglob("*")]
     size = sum(file.stat().st_size for file in files if file.is_file())
-    return Facts(encoder, size, card.languages(folder / "README.md") if folder is not None else ())
+    return Facts(encoder, size, facts.of(located, encoder.info))
 
 
 def estimate(encoder: Encoder, n_documents: int, sample: Sample) -> Estimate:

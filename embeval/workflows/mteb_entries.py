@@ -145,5 +145,6 @@ def _bound(found: Evaluation, asked: MtebEntry, mirror: str | None, root: Path) 
         languages=found.languages,
         license=found.license,
         citation=found.citation,
+        category=found.type,
     )
     return TASK_TYPES.get(KIND).bind(spec, root=root)

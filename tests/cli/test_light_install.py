@@ -155,6 +155,28 @@ def test_a_leaderboard(light: Light) -> None:
     light("leaderboard", "show", "--format", "markdown")
 
 
+def test_a_board(light: Light) -> None:
+    """Its pages are those of the full install to the byte, checked, shown and served."""
+    here("leaderboard", "init", "mine", cwd=light.folder)
+    file = light.folder / "leaderboards" / "mine" / "board.yaml"
+    file.write_text(file.read_text(encoding="utf-8") + "outputs: [html, json]\n", encoding="utf-8")
+    full = here("leaderboard", "build", "mine", cwd=light.folder)
+    assert full.code == 0, full.err
+    pages = {path.name: path.read_bytes() for path in file.parent.iterdir()}
+    for path in file.parent.iterdir():
+        if path != file:
+            path.unlink()
+    light("leaderboard", "build", "mine")
+    assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == pages
+    assert light("leaderboard", "build", "--check").out == "leaderboards/mine: fresh.\n"
+    assert "wide" in light("leaderboard", "show", "--board", "mine").out
+    code = (
+        "from pathlib import Path\nfrom embeval.workflows.boards import serving\n"
+        f"with serving.served(Path({str(file)!r}), 0, print): pass\n"
+    )
+    assert light.run("-c", code).out.startswith("Built mine: 2 models, 2 columns")
+
+
 def test_a_comparison(light: Light) -> None:
     """With values, intervals and items, on the terminal and as JSON, Markdown and HTML."""
     assert "ndcg_at_10" in light("compare", "hashing", "wide").out

@@ -84,6 +84,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (folder / "embeval.yaml").write_text(TEMPLATE, encoding="utf-8")
     (folder / "file").write_text("in the way", encoding="utf-8")
     (folder / "golden.jsonl").write_text('{"_id": "a", "text": "restore a document"}\n', encoding="utf-8")
+    board = folder / "leaderboards" / "mine" / "board.yaml"
+    board.parent.mkdir(parents=True)
+    board.write_text("results: [../../results]\noutputs: [html, json]\n", encoding="utf-8")
     words = ("run", "-m", "hashing", "-t", "demo-docs", "-t", "demo-pairs", *FEW)
     return Project(folder, embeval(*words, cwd=folder), embeval(*words, cwd=folder))
 
@@ -223,6 +226,9 @@ FINE = [
     "init --force",
     "leaderboard show",
     "leaderboard show --format markdown",
+    "leaderboard show --board mine",
+    "leaderboard build mine",
+    "leaderboard init other",
     "tasks list",
     "tasks show demo-docs",
     "tasks show STS12",
@@ -238,6 +244,7 @@ FINE = [
     "cache prune --to 1GB",
     "schema result",
     "schema config",
+    "schema board",
     "doctor",
 ]
 WRONG = [
@@ -248,6 +255,14 @@ WRONG = [
     ("init", 2),
     ("leaderboard show --metric nope", 2),
     ("leaderboard show --results none", 3),
+    ("leaderboard show --board nope", 2),
+    ("leaderboard show --board mine --metric ndcg_at_10", 2),
+    ("leaderboard build nope", 2),
+    ("leaderboard build file", 2),
+    ("leaderboard init a/b", 2),
+    ("leaderboard init mine", 2),
+    ("leaderboard serve nope", 2),
+    ("leaderboard serve mine --port 70000", 2),
     ("tasks show nope", 2),
     ("tasks show sts:none.csv", 3),
     ("models show ./none", 3),
@@ -1052,12 +1067,18 @@ def test_the_schema_of_a_file_fits_what_init_writes(project: Project) -> None:
         ("embeval tasks show scif", ["scifact"]),  # a completion must begin as what was typed does
         ("embeval models show h", ["hashing"]),
         ("embeval leaderboard show --format ", ["table", "markdown"]),
-        ("embeval schema ", ["result", "config"]),
+        ("embeval leaderboard ", ["show", "build", "init", "serve"]),
+        ("embeval leaderboard build m", ["mine"]),
+        ("embeval leaderboard show --board ", ["mine"]),
+        ("embeval schema ", ["result", "config", "board"]),
         ("embeval run --re", ["--results", "--resamples"]),
     ],
 )
 def test_completion(tmp_path: Path, typed: str, expected: list[str]) -> None:
     """Bash is told the verbs, options, names of the catalogue and values that fit what was typed."""
+    board = tmp_path / "leaderboards" / "mine" / "board.yaml"
+    board.parent.mkdir(parents=True)
+    board.touch()
     words = typed.split(" ")
     env = {"_EMBEVAL_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
     done = embeval(cwd=tmp_path, env=env)

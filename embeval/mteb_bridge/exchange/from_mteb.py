@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from embeval.core import strict_json
+from embeval.core.facts import ModelFacts
 from embeval.core.provenance import Provenance
 from embeval.core.result import Imported, MetricValue, Result, Timings
 from embeval.core.signature import STANDS, WHOLE, Signature
 from embeval.core.specs import DatasetRef, ModelSpec, Scalar, StatisticsOptions, TaskSpec
 from embeval.errors import DataError
-from embeval.mteb_bridge import contamination, door
+from embeval.mteb_bridge import contamination, door, model_facts
 from embeval.mteb_bridge.categories import ONE_SUBSET, PARITY_PREFIX
 from embeval.mteb_bridge.exchange import layout
 from embeval.mteb_bridge.exchange.layout import Place
@@ -97,6 +98,7 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
         settings=place.settings,
     )
     trained_on = contamination.of(model, found.task_name)
+    facts = model_facts.declared(place.meta).completed(model_facts.of(model))
     for split in _splits(entries, metadata):
         parts = {entry.subset: _values(entry, main) for entry in entries if entry.split == split}
         shown = _parts(parts)
@@ -110,6 +112,7 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
                     type="mteb",
                     dataset=DatasetRef(path=found.task_name, split=split),
                     options={"subsets": named} if named else {},
+                    category=None if metadata is None else metadata.type,
                 ),
                 model=model,
                 split=split,
@@ -132,6 +135,7 @@ def _results(found: Any, place: Place, folder: Path) -> Iterator[Result]:
                 timings=_timings(found),
                 imported=imported,
                 trained_on=trained_on,
+                facts=None if facts == ModelFacts() else facts,
             )
 
 

@@ -49,6 +49,8 @@ class Place:
     """What ``model_meta.json`` tells of how it was run."""
     experiment_kwargs: Mapping[str, strict_json.Json] = field(default_factory=dict)
     """The settings that differ from the usual ones."""
+    meta: Mapping[str, strict_json.Json] = field(default_factory=dict)
+    """All of ``model_meta.json``; empty: there is none."""
 
 
 def places(folder: Path) -> Iterator[Place]:
@@ -88,6 +90,7 @@ def _place(file: Path) -> Place:
         experiment=experiment,
         settings=_told({key: meta.get(key) for key in SETTINGS} | _run(file)),
         experiment_kwargs=kwargs if isinstance(kwargs, dict) else {},
+        meta=meta,
     )
 
 

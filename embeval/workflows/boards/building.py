@@ -4,44 +4,60 @@ from __future__ import annotations
 
 import numpy as np
 
+from embeval.core import collector
 from embeval.core.result import MetricValue, Result
+from embeval.core.words import plural
+from embeval.errors import StoreError
 from embeval.leaderboard import ranking
-from embeval.leaderboard.board import Board, ColumnKey, Row, build, higher_is_better
+from embeval.leaderboard.board import Board, ColumnKey, Row, build
 from embeval.leaderboard.definition import Definition
-from embeval.leaderboard.snapshot import Cell, Column, Model, Snapshot, Standing
-from embeval.workflows.boards import gathering, items, measuring, testing
+from embeval.leaderboard.snapshot import Cell, Measures, Model, Snapshot, Standing
+from embeval.workflows.boards import (
+    choosing,
+    columns,
+    gathering,
+    history,
+    items,
+    measuring,
+    reports,
+    retention,
+    testing,
+    verdicts,
+)
 from embeval.workflows.boards.gathering import Gathered
 
 UNRANKED = 10**9
 """Where models without a rank are put."""
-TYPES = {
-    "sts": "STS",
-    "retrieval": "Retrieval",
-    "reranking": "Reranking",
-    "classification": "Classification",
-    "clustering": "Clustering",
-    "pair_classification": "PairClassification",
-    "bitext": "BitextMining",
-    "summarization": "Summarization",
-}
-"""Types of tasks of one's own in mteb's words."""
+SHOWN = 3
+"""Files that can't be read, and are named."""
 
 
 def snapshot(definition: Definition) -> Snapshot:
-    """The board as its results make it. Raises ``ConfigError`` and ``StoreError``."""
-    gathered = gathering.gather(definition)
-    board = build(gathered.results, older=definition.board.older)
-    columns = [_column(board, key) for key in board.columns]
+    """The board as its results make it.
+
+    Raises ``ConfigError`` for a name in the file that fits nothing, and ``StoreError`` where there is nothing to show.
+    """
+    with collector.paused():
+        gathered = gathering.gather(definition)
+        tasks = choosing.Tasks(definition, gathered.results)
+        table = build(gathered.results, older=definition.board.older, shown=tasks if definition.shown else None)
+    board, shown = columns.arranged(table, tasks)
+    if not board.rows:
+        raise StoreError(f"{definition.path}: {_nothing(board, gathered)}")
     values = np.array([[_value(row.cells.get(key)) for key in board.columns] for row in board.rows])
-    values = values.reshape(len(board.rows), len(columns))
     rules = ranking.Rules(definition.board.rank_by, definition.board.gaps, definition.board.level)
-    rows, pairs, untested, remarks = testing.tested(board, columns, values, rules, gathered)
-    standings = ranking.standings_of(values, columns, rules, rows, pairs, untested)
+    rows, pairs, untested, of_tests = testing.tested(board, shown, values, rules, gathered)
+    standings = ranking.standings_of(values, shown, rules, rows, pairs, untested)
     order = sorted(range(len(board.rows)), key=lambda row: (standings[row].rank or UNRANKED, board.rows[row].label))
     place_of = {row: place for place, row in enumerate(order)}
-    models = tuple(_model(board, board.rows[row], standings[row], definition, gathered) for row in order)
-    models = measuring.beside(models, definition, gathered)
-    models = items.with_items(models, definition, gathered)
+    taken = measuring.measures(board, definition)
+    models = tuple(_model(board, board.rows[row], standings[row], taken[row], gathered) for row in order)
+    reference = choosing.reference(definition, models)
+    production = choosing.production(definition, models, gathered.tags)
+    models = retention.beside(models, reference, shown, rules.rank_by)
+    models, judged = verdicts.judged(models, production, definition, gathered)
+    models, of_items = items.with_items(models, shown, reference, definition, gathered)
+    models = reports.linked(models, reference, definition)
     return Snapshot(
         title=definition.title,
         description=definition.board.description,
@@ -49,41 +65,49 @@ def snapshot(definition: Definition) -> Snapshot:
         gaps=rules.gaps,
         level=rules.level,
         rag_k=definition.board.rag_k,
-        columns=tuple(columns),
+        columns=tuple(shown),
         models=models,
         tested=tuple(place_of[row] for row in rows),
         pairs=tuple(pairs),
-        remarks=(*board.notes(more="'older: true' in board.yaml shows everything"), *remarks),
+        reference=reference,
+        production=production,
+        history=history.points(gathered.everything, board.columns, shown),
+        remarks=(
+            *board.of_values(),
+            *columns.remarks(board, tasks),
+            *measuring.remarks(models),
+            *judged,
+            *gathered.notes,
+            *of_items,
+            *of_tests,
+            *_left_out(gathered),
+        ),
         failures=board.failures,
         date=max((each.started_at for each in gathered.results), default="") or None,
+        outputs=definition.board.outputs,
     )
+
+
+def _nothing(board: Board, gathered: Gathered) -> str:
+    if gathered.broken:
+        return f"nothing to show. {gathered.broken[0]}"
+    failed = f" Failed: {board.failures[0]}" if board.failures else ""
+    return f"nothing to show: no result of these models stands for a task.{failed}"
+
+
+def _left_out(gathered: Gathered) -> list[str]:
+    """What couldn't be read, as sentences."""
+    found = [f"Left out: {message.splitlines()[0]}" for message in gathered.broken[:SHOWN]]
+    if (n := len(gathered.broken) - SHOWN) > 0:
+        found.append(f"Left out as well: {plural(n, 'more file')} that can't be used.")
+    return found
 
 
 def _value(cell: MetricValue | None) -> float:
     return float("nan") if cell is None or cell.value is None else cell.value
 
 
-def _column(board: Board, key: ColumnKey) -> Column:
-    results = [row.results[key] for row in board.rows if key in row.results]
-    first = results[0]
-    kind = first.task.category or TYPES.get(first.task.type, first.task.type)
-    return Column(
-        task=key.task,
-        heading=board.headings[key],
-        type=kind,
-        group=kind,
-        split=key.split,
-        subset=key.subset,
-        metric=key.metric,
-        metric_version=key.metric_version,
-        protocol=key.protocol,
-        higher_is_better=higher_is_better(key.metric),
-        refused=board.refused.get(key),
-        n_items=max((each.scores[key.metric].n_items for each in results), default=0) or None,
-    )
-
-
-def _model(board: Board, row: Row, standing: Standing, definition: Definition, gathered: Gathered) -> Model:
+def _model(board: Board, row: Row, standing: Standing, taken: Measures, gathered: Gathered) -> Model:
     results = list(row.results.values())
     first = results[0]
     return Model(
@@ -96,7 +120,7 @@ def _model(board: Board, row: Row, standing: Standing, definition: Definition, g
         date=max((each.started_at for each in results), default="") or None,
         cells=tuple(_cell(row.results.get(key), key, gathered) for key in board.columns),
         standing=standing,
-        measures=measuring.measures(results, definition),
+        measures=taken,
     )
 
 

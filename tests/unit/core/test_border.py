@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from embeval.core import border
+from embeval.core import border, strict_json
 from embeval.core.border import BORDER, BorderError, Problem
 
 
@@ -242,6 +242,31 @@ def test_a_long_value_is_cut() -> None:
 def test_paths_are_spelled_as_people_write_them(path: border.KeyPath, text: str) -> None:
     """Dots between keys, brackets around positions."""
     assert border.spell(path) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"inner": {"value": 0.12345678901234567890123}, "count": 123456789012345678901234567890}',
+        '{"inner": {"value": 2.2250738585072011e-308}, "several": [{"value": 1E2}, {"value": 7}]}',
+        '{"options": {"\\u00e4": "\\ud83d\\ude00", "": null}, "inner": {"label": "\\u0000", "value": -0.0}}',
+        '{"inner": {"value": 1}, "options": {"lone": "\\ud83d"}}',
+        '{"inner": {"value": "1"}, "count": true}',
+        '{"inner": {"value": 1}, "cuont": 1, "count": 0}',
+        '{"inner": {"value": null}, "several": {}}',
+        "[" * 150 + "]" * 150,
+    ],
+)
+def test_a_record_from_its_text_is_what_its_values_give(text: str) -> None:
+    """The short way through the text changes neither what is built nor what is refused, nor the words for it."""
+    value = strict_json.loads(text)
+    outcomes: list[Any] = []
+    for given in (None, text.encode()):
+        try:
+            outcomes.append(border.load(Outer, value, given))
+        except (BorderError, UnicodeEncodeError) as error:
+            outcomes.append(f"{type(error).__name__} {error}")
+    assert outcomes[0] == outcomes[1]
 
 
 def test_a_problem_at_the_top_has_no_path() -> None:

@@ -123,6 +123,19 @@ def ours(
     )
 
 
+def test_a_published_file_says_what_the_model_is(tmp_path: Path) -> None:
+    """What stands beside it first, then what mteb lists: 22,713,216 parameters, ``apache-2.0``, and an STS task."""
+    write(tmp_path, "STS12", STS12)
+    write(tmp_path, "model_meta", {"name": MINILM, "revision": COMMIT, "max_tokens": 128, "languages": ["deu-Latn"]})
+    write(tmp_path, "STS12", STS12, model="nobody/knows-it")
+    listed, unknown = sorted(imported(tmp_path), key=lambda each: each.model.name, reverse=True)
+    assert listed.facts is not None
+    assert (listed.facts.parameters, listed.facts.dimensions, listed.facts.license) == (22_713_216, 384, "apache-2.0")
+    assert (listed.facts.max_tokens, listed.facts.languages) == (128, ("deu-Latn",))
+    assert unknown.facts is None
+    assert (listed.task.category, unknown.task.category) == ("STS", "STS")
+
+
 def test_a_published_file(tmp_path: Path) -> None:
     """Its numbers as they are, its settings, no items, and whose they are by the place of the file."""
     write(tmp_path, "STS12", STS12)

@@ -82,6 +82,15 @@ def test_filters_change_nothing_of_mteb() -> None:
     assert len(expand(BENCHMARK)) == 41
 
 
+def test_types() -> None:
+    """As mteb's metadata has them; a task that is run carries it, so that a board can group by it."""
+    assert [each.type for name in ("STS17", "Banking77Classification", "SciFact") for each in expand(name)] == [
+        "STS",
+        "Classification",
+        "Retrieval",
+    ]
+
+
 def test_patterns() -> None:
     """``*`` stands for anything; what mteb has superseded is not meant."""
     assert {each.name for each in expand("STS1*")} == {f"STS{year}" for year in (12, 13, 14, 15, 16, 17)}

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from embeval.core import strict_json
+from embeval.core.facts import ModelFacts
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric, System, Task
+from embeval.core.protocols import Collected, EncoderInfo, Metric, System, Task
 from embeval.core.result import Result, without_timings
 from embeval.core.specs import DatasetRef, ModelSpec, RuntimeOptions, StatisticsOptions, TaskSpec
 from embeval.encoders import loading
@@ -24,6 +25,7 @@ from embeval.errors import ConfigError, DataError, EvaluationError, ModelError, 
 from embeval.runner import local
 from embeval.runner.local import Outcome, RunOptions, Step
 from embeval.store.results import ResultStore
+from embeval.store.tags import Tags
 from embeval.tasks import TASK_TYPES
 from tests.support.data import write_beir, write_jsonl
 from tests.support.doubles import TableEncoder
@@ -591,6 +593,98 @@ def test_results_with_intervals_of_an_older_kind_get_new_ones(
     (outcome,) = run(store, [golden])
     assert (outcome.status, loads) == ("rescored", [])
     assert contents(store) == whole
+
+
+def silenced(store: ResultStore) -> None:
+    """Makes every result say as little of the model as one from before facts were kept."""
+    for stored in list(store.find()):
+        value = strict_json.loads(stored.path.read_bytes())
+        del value["facts"]
+        stored.path.write_text(strict_json.dumps(value), encoding="utf-8")
+
+
+def test_results_that_do_not_say_what_the_model_is_are_told(
+    store: ResultStore, pairs: Task[Any], loads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the loaded model, without encoding: items and timings stay as they are, byte for byte."""
+    run(store, [pairs])
+    whole, timings = contents(store), [each.result.timings for each in store.find()]
+    silenced(store)
+    assert all(each.result.facts is None for each in store.find())
+    loads.clear()
+    monkeypatch.setattr(type(pairs), "collect", lambda *_: pytest.fail("encoded"))
+    (outcome,) = run(store, [pairs])
+    assert (outcome.status, loads) == ("rescored", ["hashing"])
+    assert contents(store) == whole
+    assert [each.result.timings for each in store.find()] == timings
+    assert all(each.result.facts == ModelFacts(parameters=0, dimensions=256, weight_bytes=0) for each in store.find())
+    assert (statuses(run(store, [pairs])), loads) == (["skipped"], ["hashing"])
+
+
+def test_what_a_tag_pins_is_told_nothing(store: ResultStore, pairs: Task[Any], loads: list[str]) -> None:
+    """It would be another file than the one that was tagged."""
+    run(store, [pairs])
+    silenced(store)
+    Tags(store.root).put("prod", list(store.find()))
+    before = contents(store)
+    loads.clear()
+    assert (statuses(run(store, [pairs])), loads) == (["skipped"], [])
+    assert contents(store) == before
+    assert Tags(store.root).problems("prod") == []
+
+
+def test_a_model_that_can_not_be_loaded_any_more_leaves_results_as_they_are(
+    store: ResultStore, pairs: Task[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are finished all the same."""
+    run(store, [pairs])
+    silenced(store)
+    before = contents(store)
+
+    def refused(*_: Any) -> System:
+        raise ModelError("no")
+
+    monkeypatch.setattr(loading, "load_system", refused)
+    assert statuses(run(store, [pairs])) == ["skipped"]
+    assert contents(store) == before
+
+
+def test_results_learn_what_kind_of_task_it_was(store: ResultStore, tmp_path: Path, pairs: Task[Any]) -> None:
+    """As those of mteb's tasks have it now."""
+    run(store, [pairs])
+    (outcome,) = run(store, [sts(tmp_path, category="STS")])
+    assert (outcome.status, {each.result.task.category for each in store.find()}) == ("rescored", {"STS"})
+    assert statuses(run(store, [sts(tmp_path, category="STS")])) == ["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("card", "revision", "languages", "license_of"),
+    [
+        ("", "8b3219a92973c328a8e22fadcfa821b5dc75636a", ("eng-Latn",), "apache-2.0"),
+        ("language: de", "8b3219a92973c328a8e22fadcfa821b5dc75636a", ("de",), "apache-2.0"),
+        ("", "sha256:" + "ab" * 32, (), None),
+    ],
+)
+def test_what_the_card_does_not_say_is_said_by_mteb(
+    tmp_path: Path, card: str, revision: str, languages: tuple[str, ...], license_of: str | None
+) -> None:
+    """all-MiniLM-L6-v2 as mteb 2.26 lists it; of a folder nobody knows what it is, and sizes are the model's own."""
+    (tmp_path / "README.md").write_text(f"---\n{card}\n---\n", encoding="utf-8")
+    spec = ModelSpec(name="sentence-transformers/all-MiniLM-L6-v2", revision=revision, dtype="bfloat16")
+    info = EncoderInfo(
+        dim=64,
+        max_seq_length=None,
+        similarity="cosine",
+        prompts={},
+        pooling=None,
+        n_parameters=1000,
+        device="cpu",
+        num_threads=1,
+        batch_tokens=1,
+    )
+    assert local._facts(Located(spec, tmp_path), info) == ModelFacts(
+        parameters=1000, dimensions=64, weight_bytes=2000, languages=languages, license=license_of
+    )
 
 
 def test_a_folder_that_was_copied_under_another_name_is_not_finished(

@@ -279,3 +279,20 @@ def test_a_pipe_or_device_is_not_replaced(tmp_path: Path, linked: bool) -> None:
     assert pipe.is_fifo()
     assert link.is_symlink()
     assert {each.name for each in tmp_path.iterdir()} == {"pipe", "link"}
+
+
+def test_several_files_are_all_there_before_any_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one can't be written, none of the others has changed, whatever the order; nothing else is left."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    for path in (one, two):
+        path.write_bytes(OLD)
+    (tmp_path / "file").write_bytes(OLD)
+    for impossible in (tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        for files in ({one: NEW, two: NEW, impossible: NEW}, {impossible: NEW, one: NEW, two: NEW}):
+            with pytest.raises(StoreError, match="Can't write"):
+                atomic.write_all(files)
+            assert (one.read_bytes(), two.read_bytes()) == (OLD, OLD)
+            assert names(tmp_path) == {"one", "two", "file"}
+    atomic.write_all({one: NEW, two: b"", tmp_path / "new" / "three": OLD})
+    assert (one.read_bytes(), two.read_bytes(), (tmp_path / "new" / "three").read_bytes()) == (NEW, b"", OLD)
+    assert names(tmp_path) == {"one", "two", "file", "new"}

@@ -112,8 +112,11 @@ def test_a_changed_result_is_told(store: ResultStore) -> None:
     assert message.startswith(f"{again.path}, tagged 'prod', has changed since (it was tagged at 20")
     assert message.endswith("tag what is there now: embeval results tag prod -m one")
     assert tags.problems("prod") == [message]
+    held, problems = tags.held("prod")
+    assert (len(held), again.path in held, problems) == (0, False, (message,))
     tags.put("prod", of(store, model="org/one", task=["docs"]))
     assert tags.get("prod") == (again,)
+    assert tags.held("prod") == ((again.path,), ())
 
 
 @pytest.mark.parametrize("how", ["file", "folder"])

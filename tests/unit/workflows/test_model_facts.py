@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from embeval.core.specs import ModelSpec, RuntimeOptions
+from embeval.encoders import facts as encoder_facts
 from embeval.encoders import loading
 from embeval.workflows import model_facts
 from embeval.workflows.samples import Sample
@@ -25,13 +27,27 @@ def test_a_model_of_files(tiny_model: Path) -> None:
     assert facts.memory_bytes == {"float32": 4 * n, "bfloat16": 2 * n, "float16": 2 * n, "int8": n}
     told = facts.to_json()
     assert (told["dimensions"], told["max_seq_length"], told["pooling"]) == (32, 16, "mean")
-    assert told["memory_bytes"]["float32"] == 4 * n
+    assert told["memory_bytes"]["float32"] == told["weight_bytes"] == 4 * n
+
+
+def test_it_says_what_results_of_the_model_say(tiny_model: Path, tmp_path: Path) -> None:
+    """Languages and licence of the card among it, and the weights in the number format that was asked for."""
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model, folder)
+    (folder / "README.md").write_text("---\nlanguage: [en, de]\nlicense: mit\n---\n", encoding="utf-8")
+    spec = ModelSpec(name=str(folder), dtype="bfloat16", truncate_dim=8)
+    known = model_facts.look(spec, RUNTIME)
+    located = loading.resolve(spec)
+    assert known.known == encoder_facts.of(located, loading.load(located, RUNTIME).info)
+    told = known.to_json()
+    assert (told["languages"], told["license"], told["dimensions"]) == (["en", "de"], "mit", 8)
+    assert told["weight_bytes"] == told["memory_bytes"]["bfloat16"] == 2 * told["parameters"]
 
 
 def test_a_model_without_files() -> None:
     """Nothing on disk, nothing in memory, no languages."""
     facts = model_facts.look(ModelSpec(name="hashing", backend="hashing"), RUNTIME)
-    assert (facts.disk_bytes, facts.memory_bytes, facts.languages) == (0, {}, ())
+    assert (facts.disk_bytes, facts.memory_bytes, facts.known.languages) == (0, {}, ())
 
 
 def test_what_a_corpus_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,19 @@
-/* Starts the page: the table first, charts once it stands. */
+/* Starts the page: the table first; pictures follow once somebody comes to them. */
+startTheme();
+startPicking();
 tableLibrary().then((DataTable) => {
-  new DataTable("#board", {
-    data: board.models.map((model) => [model.standing.rank, model.label, model.standing.mean_task]),
-    columns: [
-      { title: "Rank" },
-      { title: "Model", render: DataTable.render.text() },
-      { title: "Mean" },
-    ],
-  });
+  startChoosingAndFilters();
+  startTable(DataTable);
+  startComparison();
+  startCharts();
+  startDetail();
+  // Whoever comes to another address of this page, by a link to a selection, gets what it says.
+  addEventListener("hashchange", () => location.reload());
+  document.documentElement.dataset.ready = "true";
 });
+
+function startChoosingAndFilters() {
+  startFilters();
+  startChoosing();
+  document.getElementById("controls").hidden = false;
+}

@@ -1,0 +1,115 @@
+/* What models are worth and what they take, by the columns chosen now. */
+function rankedPlaces() {
+  return page.chosen.filter((place) => !board.columns[place].refused);
+}
+
+function sharesOfPlaces(columns, byGroup) {
+  const weights = columns.map((place) => board.columns[place].weight ?? 1);
+  return byGroup ? typeShares(weights, columns.map((place) => board.columns[place].group)) : taskShares(weights);
+}
+
+/* The interval of a weighted mean from those of its parts, whose items are independent of each other; of their
+   coverage. Source: Zou, Huang & Zhang, Computational Statistics & Data Analysis 2009 (variance estimates recovery). */
+function meanInterval(place, columns, shares) {
+  let [value, below, above] = [0, 0, 0];
+  for (const [number, column] of columns.entries()) {
+    const cell = board.models[place].cells[column];
+    if (!cell || !isKnown(cell.value) || !isKnown(cell.low) || !isKnown(cell.high)) return null;
+    value += shares[number] * cell.value;
+    below += (shares[number] * (cell.value - cell.low)) ** 2;
+    above += (shares[number] * (cell.high - cell.value)) ** 2;
+  }
+  return { low: value - Math.sqrt(below), high: value + Math.sqrt(above) };
+}
+
+function isOneWay(columns) {
+  return new Set(columns.map((place) => board.columns[place].higher_is_better)).size === 1;
+}
+
+/* All that can stand on an axis of quality: {key, name, higher, value(place), interval(place)}. */
+function qualities() {
+  const columns = rankedPlaces();
+  const means = isOneWay(columns) ? meanQualities(columns) : [];
+  const ranks = columns.length ? [rankQuality("rank", "Rank"), rankQuality("borda", "Rank by Borda")] : [];
+  const groups = [...new Set(columns.map((place) => board.columns[place].group))]
+    .map((group) => [group, columns.filter((place) => board.columns[place].group === group)])
+    .filter(([, inside]) => isOneWay(inside))
+    .map(([group, inside]) => groupQuality(group, inside));
+  return [...means, ...(groups.length > 1 || !means.length ? groups : []), ...ranks, ...page.chosen.map(taskQuality)];
+}
+
+function meanQualities(columns) {
+  const mean = (key, name, byGroup) => {
+    const shares = sharesOfPlaces(columns, byGroup);
+    return {
+      key,
+      name,
+      higher: board.columns[columns[0]].higher_is_better,
+      value: (place) => page.standings[place][key],
+      interval: (place) => meanInterval(place, columns, shares),
+    };
+  };
+  const both = [mean("mean_task", "Mean over tasks", false), mean("mean_type", "Mean over groups", true)];
+  return board.rank_by === "mean_type" ? both.reverse() : both;
+}
+
+function rankQuality(key, name) {
+  const interval = (place) => {
+    const { rank_low: low, rank_high: high } = page.standings[place];
+    return key === "rank" && isKnown(low) ? { low, high } : null;
+  };
+  return { key, name, higher: false, value: (place) => page.standings[place][key], interval };
+}
+
+function groupQuality(group, columns) {
+  const shares = sharesOfPlaces(columns, false);
+  return {
+    key: `group ${group}`,
+    name: `${group}, mean`,
+    higher: board.columns[columns[0]].higher_is_better,
+    value: (place) => page.standings[place].groups?.[group],
+    interval: (place) => meanInterval(place, columns, shares),
+  };
+}
+
+function taskQuality(column) {
+  const { heading, metric, higher_is_better: higher } = board.columns[column];
+  const cell = (place) => board.models[place].cells[column];
+  return { key: `task ${column}`, name: `${heading} ${metric}`, higher, value: (place) => cell(place)?.value, interval: cell };
+}
+
+const MIB = 2 ** 20;
+const COSTS = [
+  { key: "speed", kind: "speed", name: "Tokens per second", higher: true, value: (model) => model.measures?.tokens_per_s },
+  { key: "latency", kind: "speed", name: "Latency of a query, p95 (ms)", higher: false, value: (model) => model.measures?.latency_p95_ms },
+  { key: "usd", kind: "speed", name: "US dollars per million tokens", higher: false, value: (model) => model.measures?.usd_per_million_tokens },
+  { key: "parameters", kind: "size", name: "Parameters", higher: false, value: (model) => model.facts?.parameters },
+  { key: "weights", kind: "size", name: "Weights in memory (MiB)", higher: false, value: (model) => inMib(model.facts?.weight_bytes) },
+  { key: "dimensions", kind: "size", name: "Dimensions of a vector", higher: false, value: (model) => model.facts?.dimensions },
+  { key: "vector", kind: "size", name: "Bytes of a stored vector", higher: false, value: (model) => model.measures?.vector_bytes },
+  { key: "index", kind: "size", name: "Index (MiB)", higher: false, value: (model) => model.measures?.index_mib },
+];
+
+function inMib(bytes) {
+  return isKnown(bytes) ? bytes / MIB : null;
+}
+
+/* The test of two models on some columns: of this pair alone, corrected for nothing; `gap` is above 0 where the first
+   is better. null: not both have items, or the columns have no mean that could be tested. */
+function pairTest(first, second, columns) {
+  const [one, other] = [board.tested.indexOf(first), board.tested.indexOf(second)];
+  if (one < 0 || other < 0 || one === other || !columns.length || !isOneWay(columns)) return null;
+  const at = (Math.max(one, other) * (Math.max(one, other) - 1)) / 2 + Math.min(one, other);
+  const shares = sharesOfPlaces(columns, board.rank_by === "mean_type");
+  const value = (place) => columns.reduce((total, column, number) => total + shares[number] * (board.models[place].cells[column]?.value ?? NaN), 0);
+  const gap = (value(first) - value(second)) * (board.columns[columns[0]].higher_is_better ? 1 : -1);
+  const p = pairP(gap, at, columnsByTask(columns, shares));
+  return Number.isNaN(p) || Number.isNaN(gap) ? null : { gap, p };
+}
+
+/* Whether the board's tests, corrected by Holm for all pairs, tell two models apart: where they share no letter.
+   null: not both were tested. */
+function areApart(first, second) {
+  const [one, other] = [first, second].map((place) => page.standings[place].letters?.match(/[a-z]\d*/g));
+  return one && other ? !one.some((letter) => other.includes(letter)) : null;
+}
