@@ -12,7 +12,9 @@ from embeval.leaderboard.snapshot import GateOutcome, Item, ItemList, Measures, 
 from tests.support.boards import synthetic
 from tests.support.pages import with_texts
 
-CHOICES = frozenset({"rank_by", "dtype", "pooling", "similarity", "prompting", "quantize", "trained_on"})
+CHOICES = frozenset(
+    {"rank_by", "dtype", "pooling", "similarity", "prompting", "quantize", "trained_on", "outcome", "outputs"}
+)
 """Fields of a board that hold one word of a few: a file with another is refused."""
 HOSTILE = (
     "</script></style></title></template><script>window.ran=1</script><img src=https://asked.example/a.png "
@@ -42,6 +44,7 @@ def whole() -> Snapshot:
         remarks=("Latencies come from different machines.",),
         failures=("org/other on Task00: out of memory.",),
         date="2026-11-01T10:00:00+00:00",
+        outputs=("html", "readme", "csv", "json", "parquet"),
     )
 
 
@@ -100,10 +103,18 @@ def _with_all(place: int, model: Model) -> Model:
             tokens_per_s=9000.0 / (place + 1),
             index_mib=12.5,
             usd_per_million_tokens=0.02 * (place + 1),
-            machine="2 × Some CPU",
+            machine="2 × Some CPU" if place < 5 else "8 × Another CPU",
+            elsewhere=place == 5,
+            session="0a1b2c3d" if place < 2 else None,
+            speed_of="model-0002" if place == 1 else None,
+            vector_bytes=4 * 384 // (place + 1),
         ),
         retention=None if place == 0 else Retention(quality=0.98, size=0.5, vectors=0.25, speed=1.8),
-        gate=GateOutcome(outcome="in use" if place == 0 else "inconclusive", sentence="It would take 400 items more."),
+        gate=GateOutcome(
+            outcome="in_use" if place == 0 else "inconclusive",
+            sentence="It would take 400 items more.",
+            rules=() if place == 0 else ("Task00/ndcg_at_10: no regression of 0.01 is shown.",),
+        ),
         items=() if place == 0 else (_items(),),
         report=None if place == 0 else f"reports/model-{place}.html",
     )
