@@ -80,8 +80,10 @@ def ready(page: Page) -> Page:
 SCROLL = """async (names) => {
   const resting = () => new Promise((done) => setTimeout(done, 10));
   for (const there of standing.filter(({ id }) => names.includes(id))) {
-    there.node.scrollIntoView({ block: "center" });
-    while (there.isStale || !there.isNear) await resting();
+    do {
+      there.node.scrollIntoView({ block: "center" }); // again: pictures above it that are drawn move it
+      await resting();
+    } while (there.isStale);
   }
 }"""
 
