@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from embeval.leaderboard import definition
 from embeval.store.results import ResultStore
 from embeval.workflows.config import load_config
 from tests.support import readme
 from tests.support.commands import embeval, fresh
 
 TEXT = readme.README.read_text(encoding="utf-8")
-YAML = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+BLOCKS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+BOARD = next(each for each in BLOCKS if "rank_by" in each)
+YAML = [each for each in BLOCKS if each != BOARD]
 
 
 def test_generated_parts_are_fresh() -> None:
@@ -129,6 +132,17 @@ def test_the_tasks_of_mteb_as_the_readme_names_them(tmp_path: Path) -> None:
     amazon = tasks["mteb:AmazonCounterfactualClassification"]
     assert (amazon.dataset.split, tuple(amazon.options["subsets"])) == ("test", ("en", "de"))
     assert {Path(spec.options["mirror"]).name for spec in tasks.values()} == {"mirror"}
+
+
+def test_the_board_of_the_readme(tmp_path: Path) -> None:
+    """Its board.yaml is one, with the tasks that it shows."""
+    (tmp_path / "board.yaml").write_text(BOARD, encoding="utf-8")
+    found = definition.load(tmp_path / "board.yaml")
+    assert [(each.task, each.metric, each.group, each.weight) for each in found.shown] == [
+        ("STS12", None, None, 1.0),
+        ("support-kb", "recall_at_10", "Ours", 2.0),
+    ]
+    assert (found.board.production, found.board.reference) == ("prod", "all-MiniLM-L6-v2")
 
 
 def test_the_python_of_the_readme(

@@ -111,7 +111,8 @@ def exit_code_table() -> str:
             "| code | meaning |",
             "|---|---|",
             "| 0 | everything that was asked for is done |",
-            "| 1 | the gate blocks, or a bound that you set is passed (`data overlap --fail-over`) |",
+            "| 1 | the gate blocks, a bound that you set is passed (`data overlap --fail-over`), or a committed board is stale "
+            "(`leaderboard build --check`) |",
             "| 2 | the command, an option or the configuration is wrong |",
             "| 3 | it could not be evaluated: data, model, store or evidence; or a task of the run failed |",
             "| 4 | the gate can't tell: too little evidence; blocks, unless the policy says otherwise |",
@@ -136,12 +137,30 @@ def policy_table() -> str:
     return "\n".join(lines)
 
 
+def board_table() -> str:
+    """Markdown: every key of a board, then those of its tasks."""
+    from embeval.core import border
+    from embeval.leaderboard.definition import BoardFile, ShownTask
+
+    lines = ["| of | key | default | what it does |", "|---|---|---|---|"]
+    for name, cls in (("`board.yaml`", BoardFile), ("a task", ShownTask)):
+        for field in border.describe(cls):
+            default = "" if field.default in (None, [], "") else f"`{_shown(field.default)}`"
+            lines.append(f"| {name} | `{field.name}` | {default} | {field.text} |")
+    return "\n".join(lines)
+
+
+def _shown(default: Any) -> str:
+    return ", ".join(map(str, default)) if isinstance(default, list) else str(default)
+
+
 PARTS = {
     "commands": command_table,
     "models": model_table,
     "tasks": task_table,
     "indexes": index_table,
     "policy": policy_table,
+    "board": board_table,
     "exit codes": exit_code_table,
 }
 
