@@ -79,7 +79,7 @@ def ready(page: Page) -> Page:
 
 SCROLL = """async (names) => {
   const resting = () => new Promise((done) => setTimeout(done, 10));
-  for (const there of standing.filter(({ id }) => names.includes(id))) {
+  for (const there of pictures.filter(({ id }) => names.includes(id))) {
     do {
       there.node.scrollIntoView({ block: "center" }); // again: pictures above it that are drawn move it
       await resting();
@@ -315,7 +315,7 @@ def test_pictures_follow_filters_and_chosen_tasks(chromium: Browser, file: Path)
         (line,) = traces(page, "history")
         assert line["y"][-1] == pytest.approx(by_label["all-MiniLM-L6-v2"])
         page.evaluate("choose([])")
-        page.evaluate("standing.forEach(drawPicture)")
+        page.evaluate("pictures.forEach(drawPicture)")
         assert words(page, "speed") == "No task is chosen that could stand for quality."
         assert page.locator("#picture-speed .plot").is_hidden()
         assert opened.messages == []
