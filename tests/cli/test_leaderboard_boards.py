@@ -111,6 +111,27 @@ def test_show_a_board(project: Path) -> None:
     assert [model["label"] for model in made["models"]] == ["good", "fair", "poor"]
 
 
+@pytest.mark.parametrize(
+    "words", [("--results", "results"), ("--task", "docs"), ("--metric", NDCG), ("--all",), ("--format", "markdown")]
+)
+def test_a_board_says_itself_what_it_shows(project: Path, words: tuple[str, ...]) -> None:
+    """An option that would choose otherwise is refused, and none is passed over."""
+    done = run(project, "show", "--board", "mine", *words)
+    assert done.code == 2
+    assert f"--board and {words[0]} can't go together" in done.err
+
+
+def test_what_to_know_of_a_board_is_told(project: Path) -> None:
+    """A file that can't be read is left out, and a reader hears of it on stderr, in JSON and from show."""
+    file = next((project / "results").rglob("*.json"))
+    file.write_text("{", encoding="utf-8")
+    told = "Left out: ../../results/"
+    assert told in run(project, "build").err
+    (made,) = run(project, "build", "--json").json["boards"]
+    assert [each.startswith(told) for each in made["remarks"]].count(True) == 1
+    assert told in run(project, "show", "--board", "mine").out
+
+
 def test_show_a_board_as_it_was_built(project: Path) -> None:
     """Where the results aren't here, and of a board.json; where it was never built, that is the message."""
     missing = run(project, "show", "--board", "mine")
