@@ -30,14 +30,26 @@ def fitting(pattern: str, names: Mapping[T, Sequence[str]]) -> list[T]:
     depth = max(map(len, names.values()), default=0)
     for kind in range(depth):
         for fold in (str, str.casefold):
-            fits = _matcher(fold(pattern))
-            if found := [each for each, of in names.items() if kind < len(of) and fits(fold(of[kind]))]:
+            parts = fold(pattern).split("*")
+            if found := [each for each, of in names.items() if kind < len(of) and _fits(parts, fold(of[kind]))]:
                 return found
     return []
 
 
-def _matcher(pattern: str) -> Callable[[str], object]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL).fullmatch
+def _fits(parts: Sequence[str], name: str) -> bool:
+    """Whether a name is these parts with anything between them. A regular expression may try for hours."""
+    first, *others = parts
+    if not others:
+        return name == first
+    last = others.pop()
+    if not (name.startswith(first) and name.endswith(last) and len(first) + len(last) <= len(name)):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in others:  # the first place leaves most room for the rest
+        if (at := name.find(part, at, end)) < 0:
+            return False
+        at += len(part)
+    return True
 
 
 def known(names: Iterable[str], wanted: str) -> str:
