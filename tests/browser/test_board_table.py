@@ -50,7 +50,11 @@ def rich() -> Snapshot:
                 if published
                 else None,
                 facts=ModelFacts() if published else model.facts,
-                spec=replace(model.spec, dtype="bfloat16" if place % 4 == 1 else "float32"),
+                spec=replace(
+                    model.spec,
+                    dtype="bfloat16" if place % 4 == 1 else "float32",
+                    backend="onnx" if place % 4 == 2 else model.spec.backend,
+                ),
                 measures=Measures(
                     recall=float(rng.uniform(0.7, 0.95)),
                     latency_p95_ms=float(rng.uniform(3, 80)),
@@ -288,9 +292,11 @@ def test_search_and_filters(chromium: Browser, file: Path) -> None:
         for name, value, kept in (
             ("licence", "apache-2.0", lambda m: m.facts.license == "apache-2.0"),
             ("language", "deu", lambda m: "deu" in m.facts.languages),
+            ("backend", "onnx", lambda m: m.spec.backend == "onnx"),
             ("precision", "bfloat16", lambda m: m.spec.dtype == "bfloat16"),
         ):
             page.select_option(f"#filters [name={name}]", value)
+            assert 0 < len(names(page)) < 12
             assert set(names(page)) == {m.label for m in made.models if kept(m)}
             page.select_option(f"#filters [name={name}]", "")
         page.fill("#filters [name=to]", "100")
