@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from embeval.cli import _state, _tables
 from embeval.core import figures
 from embeval.core.words import plural
+from embeval.leaderboard.answer import answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +64,7 @@ def _value(made: Snapshot, model: Model, place: int) -> str:
 
 def remarks(made: Snapshot) -> list[str]:
     """What a reader of the table should know, as sentences."""
-    found = []
+    found = [said] if (said := answer(made)) else []
     if made.tested:
         sure = f"{made.level * 100:g} %"
         found.append(f"Behind a rank stands its {sure} interval; models that share a letter can't be told apart.")
@@ -82,5 +83,7 @@ def checked(path: Path, found: Checked) -> None:
 
 
 def summary(made: Snapshot) -> str:
-    """One sentence on what was built."""
-    return f"{made.title}: {plural(len(made.models), 'model')}, {plural(len(made.columns), 'column')}."
+    """What was built, and what it says."""
+    said = answer(made)
+    size = f"{made.title}: {plural(len(made.models), 'model')}, {plural(len(made.columns), 'column')}."
+    return f"{size} {said}" if said else size

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from embeval.core import border, packages, strict_json
 from embeval.core.strict_json import Json
+from embeval.leaderboard.answer import answer
 from embeval.leaderboard.snapshot import Cell, Snapshot
 from embeval.pages import page
 
@@ -61,6 +62,8 @@ RANKED_BY = {
 
 def html(made: Snapshot) -> str:
     """The page. Raises ``MissingPackageError`` where a package of the charts or of the table is not installed."""
+    from markupsafe import Markup
+
     charts = library("plotly", "package_data/plotly.min.js")
     own = _texts(SCRIPTS)
     texts = {
@@ -75,6 +78,7 @@ def html(made: Snapshot) -> str:
         "board.html",
         made=made,
         groups=list(dict.fromkeys(name for model in made.models for name in model.standing.groups)),
+        answer=Markup(answer(made, _strong, page.data)),  # noqa: S704  # escaped piece by piece
         ranked_by=RANKED_BY.get(made.rank_by, made.rank_by),
         hashes=f"{_hash(own)} {_hash(charts)}",
     )
@@ -82,6 +86,10 @@ def html(made: Snapshot) -> str:
     # No text from data can hold a mark, since it can't hold a bare <.
     parts = re.split("<@([A-Z]+)@>", shell)
     return "".join(texts[part] if number % 2 else part for number, part in enumerate(parts))
+
+
+def _strong(label: str) -> str:
+    return f"<b>{page.data(label)}</b>"
 
 
 def packed(made: Snapshot) -> Json:

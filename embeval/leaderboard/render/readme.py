@@ -10,6 +10,7 @@ from urllib.parse import quote
 from embeval.core import figures
 from embeval.core.markdown import escape, table
 from embeval.core.words import are, plural
+from embeval.leaderboard.answer import answer
 from embeval.leaderboard.board import TRAINED
 from embeval.leaderboard.definition import OUTPUTS
 from embeval.leaderboard.render import deciding, picture
@@ -45,6 +46,9 @@ def _top(made: Snapshot) -> Lines:
     by = f", ranked by {deciding.RANKED_BY[made.rank_by]}" if ranked else ""
     newest = f" The newest result is of {escape(made.date[:10])}." if made.date else ""
     models, tasks = plural(len(made.models), "model"), plural(len(made.columns), "task")
+    if said := answer(made, _strong, escape):
+        yield said
+        yield ""
     yield f"{models} on {tasks}{of_groups}{by}.{newest}"
     links = [
         ("html", "The page to sort, filter and compare in"),
@@ -61,6 +65,10 @@ def _top(made: Snapshot) -> Lines:
         # A bracket of a label would end the words of the picture.
         said = picture.words(made).translate(str.maketrans("[]", "()"))
         yield f"![{escape(said)}]({OUTPUTS['svg']})"
+
+
+def _strong(label: str) -> str:
+    return f"**{escape(label.strip())}**"
 
 
 def _ranks(made: Snapshot) -> Lines:

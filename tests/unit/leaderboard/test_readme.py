@@ -72,6 +72,16 @@ def seen() -> Read:
     return Read(readme(shown.small()))
 
 
+def test_the_answer_comes_first() -> None:
+    """Below the heading and the description, names in bold."""
+    lines = [line for line in readme(shown.small()).splitlines() if line]
+    at = next(place for place, line in enumerate(lines) if "confidence" in line)
+    assert lines[at].startswith(
+        "**big** and **mid** may each be the best, and the data can't tell which; the other one is"
+    )
+    assert lines[at + 1].startswith("4 models on 3 tasks")
+
+
 def test_ranks_with_intervals_letters_and_what_is_not_ranked(seen: Read) -> None:
     """A row for each model; a model with a gap has no rank and no mean, and its gap is counted."""
     assert seen.column(0, "Rank") == ["1", "2", "3", "—"]

@@ -146,6 +146,11 @@ def test_where_boards_lie(mine: Definition, monkeypatch: pytest.MonkeyPatch) -> 
     assert finding.one(None) == found
     with pytest.raises(UnknownNameError, match=r"Unknown board 'mein'. Did you mean 'mine'\?"):
         finding.find("mein")
+    # A path is not a misspelt name.
+    with pytest.raises(UsageError, match=r"^leaderboards: no board\.yaml in this folder, so it is no board\. 'embeval"):
+        finding.find("leaderboards")
+    with pytest.raises(UsageError, match=r"^leaderboards/mine/board\.yml: no such board\. 'embeval"):
+        finding.find("leaderboards/mine/board.yml")
     board(root, TEXT, name="other")
     assert finding.chosen([]) == [found, Path("leaderboards/other/board.yaml")]
     assert finding.chosen(["other", "mine", "other"]) == [Path("leaderboards/other/board.yaml"), found]
