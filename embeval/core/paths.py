@@ -16,3 +16,12 @@ def expanded(given: str | PathLike[str]) -> Path:
         raise ConfigError(
             f"{fspath(given)!r}: the home folder that the ~ stands for is not known here. Write the path out."
         ) from None
+
+
+def seen_from_here(path: Path) -> Path:
+    """The place that a path leads to, for a message: ``results`` for ``boards/mine/../../results``."""
+    try:
+        place, here = path.resolve(), Path.cwd()
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a folder that is gone, a null
+        return path
+    return place.relative_to(here) if place.is_relative_to(here) else place

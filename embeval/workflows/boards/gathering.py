@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from embeval.core.paths import seen_from_here
 from embeval.core.result import Result
 from embeval.core.words import plural
 from embeval.errors import DataError, MissingPackageError, StoreError
@@ -52,7 +53,7 @@ def gather(definition: Definition) -> Gathered:
     found: list[tuple[ResultStore, Stored]] = []
     tags: dict[str, Tag] = {}
     for place, given in enumerate(definition.board.results):
-        store = ResultStore(_there(definition, "results", place, given, "'embeval run' writes one."))
+        store = ResultStore(_there(definition, "results", place, given, "'embeval run' writes results."))
         told: list[str] = []
         found += [(store, each) for each in store.find(broken=told)]
         tags = {**Tags(store.root).all(), **tags}
@@ -88,7 +89,8 @@ def _there(definition: Definition, key: str, place: int, given: str, remedy: str
     folder = definition.folder(given)
     if not folder.is_dir():
         what = "not a folder" if folder.exists() else "no such folder"
-        raise definition.wrong((key, place), f"{folder}: {what}. {remedy}")
+        start = f"Paths start at {seen_from_here(definition.path.parent)}."
+        raise definition.wrong((key, place), f"{seen_from_here(folder)}: {what}. {start} {remedy}")
     return folder
 
 

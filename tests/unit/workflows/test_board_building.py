@@ -99,6 +99,10 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("", encoding="utf-8")
     assert "not a folder" in wrong(tmp_path, "")
     (tmp_path / "results").unlink()
+    board_folder = board(tmp_path, "").path.parent
+    assert wrong(tmp_path, "").startswith(
+        f"line 1: results[0]: {tmp_path / 'results'}: no such folder. Paths start at {board_folder}. 'embeval run'"
+    )
     (tmp_path / "results").mkdir()
     with pytest.raises(StoreError, match=r"there are no results in \.\./\.\./results"):
         built(tmp_path, "")
