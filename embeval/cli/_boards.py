@@ -29,7 +29,7 @@ def table(made: Snapshot, console: Console) -> RenderableType:
     groups = list(dict.fromkeys(column.group for column in made.columns if column.refused is None))
     parts = tasks or groups
     # Headings may be alike, such as a task that is called as its group; rows go by place.
-    headings = ["Rank", "", "Model", BY[made.rank_by], *parts, "Gaps"]
+    headings = ["Rank", "Ties", "Model", BY[made.rank_by], *parts, "Gaps"]
     rows = [
         [rank_text(model.standing), model.standing.letters or "", model.label, _by(made, model)]
         + [_value(made, model, place) if tasks else figures.figure(model.standing.groups.get(name))

@@ -97,7 +97,7 @@ def _ranks(made: Snapshot) -> Lines:
         *deciding.known(
             [
                 Deciding(f"{level} interval", deciding.ranks_between),
-                Deciding("Letters", lambda model: model.standing.letters or "", is_number=False),
+                Deciding("Ties", lambda model: model.standing.letters or "", is_number=False),
             ],
             made.models,
         ),

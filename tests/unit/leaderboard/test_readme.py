@@ -86,7 +86,7 @@ def test_ranks_with_intervals_letters_and_what_is_not_ranked(seen: Read) -> None
     """A row for each model; a model with a gap has no rank and no mean, and its gap is counted."""
     assert seen.column(0, "Rank") == ["1", "2", "3", "—"]
     assert seen.column(0, "95 % interval") == ["1–2", "1–3", "2–3", ""]
-    assert seen.column(0, "Letters") == ["a", "ab", "b", ""]
+    assert seen.column(0, "Ties") == ["a", "ab", "b", ""]
     assert seen.column(0, "Model") == ["big, reference, in use", "mid", "low", "far (imported)"]
     assert seen.column(0, "Mean") == ["0.7500", "0.7350", "0.4500", "—"]
     assert seen.column(0, "STS") == ["0.7000", "0.7200", "0.5000", "—"]

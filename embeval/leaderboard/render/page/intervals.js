@@ -15,7 +15,7 @@ const ranksPicture = {
       legend: ranksLegend(rows, tested, palette),
       ...ranksDrawing(rows, tested, palette, width),
       table: () => ({
-        headings: ["Model", "Rank", "Best possible", "Worst possible", "Letters"],
+        headings: ["Model", "Rank", "Best possible", "Worst possible", "Ties"],
         rows: rows.map((place) => {
           const { rank, rank_low: low, rank_high: high, letters } = page.standings[place];
           return [labelOf(place), String(rank), ...[low, high].map((each) => (isKnown(each) ? String(each) : GAP)), letters ?? GAP];
