@@ -22,15 +22,29 @@ def answer(made: Snapshot, label: Written = str, text: Written = str) -> str:
         return ""
     ranked = [model for model in made.models if model.standing.rank is not None]
     found = [_best(made, ranked, label, text)] if ranked else []
-    found += [_unranked([model for model in made.models if model.standing.rank is None], label), _allowed(made, label)]
+    found += [_unranked(made, label, text), _allowed(made, label)]
     return " ".join(each for each in found if each)
 
 
-def _unranked(models: Sequence[Model], label: Written) -> str:
+def _unranked(made: Snapshot, label: Written, text: Written) -> str:
+    models = [model for model in made.models if model.standing.rank is None]
     if not models:
         return ""
-    gaps = all(model.standing.gaps for model in models)
-    return f"{_joined(models, label)} {are(len(models))} not ranked{': no value on some task' if gaps else ''}."
+    missing = {tuple(_missing(made, model)) for model in models}
+    why = ""
+    if all(missing):
+        same = missing.pop() if len(missing) == 1 else ()
+        why = f": no value on {text(same[0]) if len(same) == 1 else f'{len(same)} tasks' if same else 'some task'}"
+    return f"{_joined(models, label)} {are(len(models))} not ranked{why}."
+
+
+def _missing(made: Snapshot, model: Model) -> list[str]:
+    """Headings of the columns that count and that it has no value in."""
+    return [
+        column.heading
+        for column, cell in zip(made.columns, model.cells, strict=True)
+        if column.refused is None and (cell is None or cell.value is None)
+    ]
 
 
 def _best(made: Snapshot, ranked: Sequence[Model], label: Written, text: Written) -> str:

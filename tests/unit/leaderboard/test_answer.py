@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from embeval.leaderboard.answer import answer
-from embeval.leaderboard.snapshot import GateOutcome, Model, Snapshot, Standing
+from embeval.leaderboard.snapshot import Cell, GateOutcome, Model, Snapshot, Standing
 from tests.support import shown
 
 UNTESTED = Standing(rank=1, untested="imported: no items")
@@ -51,10 +51,6 @@ def board(ranks: Ranks, **fields: object) -> Snapshot:
             [UNTESTED, replace(UNTESTED, rank=2)],
             "a is first; whether by more than chance is not known (imported: no items).",
         ),
-        (
-            [(1, 1, 1), (2, 2, 2), Standing(gaps=1)],
-            "a is the best (95 % confidence). c is not ranked: no value on some task.",
-        ),
         ([Standing()] * 2, "a and b are not ranked."),
     ],
 )  # fmt: skip
@@ -87,3 +83,25 @@ def test_texts_are_written_as_they_are_asked_for() -> None:
     assert answer(made, str.upper, lambda text: text.replace("<", "&lt;")) == (
         "A is first; whether by more than chance is not known (a gap on &lt;b>)."
     )
+
+
+def test_what_unranked_models_lack() -> None:
+    """The task where it is one, their number where all lack the same, and columns that don't count aside."""
+    value = Cell(value=0.5)
+    columns = tuple(shown.column(name, "G", "ndcg_at_10") for name in ("docs", "pairs"))
+    columns += (shown.column("texts", "G", "perplexity", refused="of different tokenisers"),)
+
+    def said(*cells: tuple[Cell | None, ...]) -> str:
+        models = [
+            shown.model("a", (value,) * 3, Standing(rank=1, rank_low=1, rank_high=1)),
+            *(shown.model(f"m{place}", each, Standing()) for place, each in enumerate(cells)),
+        ]
+        return answer(Snapshot(title="t", columns=columns, models=tuple(models)))
+
+    best = "a is the best (95 % confidence)."
+    assert said((value, None, None)) == f"{best} m0 is not ranked: no value on pairs."
+    undefined = Cell(value=None, reason="constant_input")
+    assert (
+        said((undefined, None, None), (None, None, value)) == f"{best} m0 and m1 are not ranked: no value on 2 tasks."
+    )
+    assert said((value, None, None), (None, value, None)) == f"{best} m0 and m1 are not ranked: no value on some task."
