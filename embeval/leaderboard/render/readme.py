@@ -126,13 +126,20 @@ def _apart(made: Snapshot) -> Lines:
     if tested:
         yield from ("", "### What can't be told apart", "")
         n_pairs = len(tested) * (len(tested) - 1) // 2
-        yield (
-            f"Models that share a letter can't be told apart: tests of {plural(n_pairs, 'pair')} over the items of all "
-            f"tasks, corrected by Holm, at {figures.percent(made.level)}. That is not the same as equal. The interval "
-            "holds every rank that the tests leave open."
-        )
-        yield ""
         groups = list(letters_of(tested).items())
+        how = (
+            f"tests of {plural(n_pairs, 'pair')} over the items of all tasks, corrected by Holm, at "
+            f"{figures.percent(made.level)}"
+        )
+        if len(groups) == len(tested):
+            yield f"None of the {len(tested)} models tested: the data tells each from every other, by {how}."
+            groups = []
+        else:
+            yield (
+                f"Models that share a letter can't be told apart: {how}. That is not the same as equal. The interval "
+                "holds every rank that the tests leave open."
+            )
+            yield ""
         for letter, members in groups[:NAMED]:
             yield f"- **{letter}**: {_together(members)}"
         if (n := len(groups) - NAMED) > 0:

@@ -75,6 +75,7 @@ def snapshot(definition: Definition) -> Snapshot:
         remarks=(
             *board.of_values(),
             *columns.remarks(board, tasks),
+            *columns.weighted(shown),
             *measuring.remarks(models),
             *judged,
             *gathered.notes,

@@ -94,3 +94,13 @@ def remarks(board: Board, tasks: Tasks) -> list[str]:
         older = "1 older column is" if n == 1 else f"{n} older columns are"
         found.append(f"{older} left out: newer results of the same task are of other data; 'older: true' shows all.")
     return found
+
+
+def weighted(columns: Sequence[Column]) -> list[str]:
+    """What tasks count in means where they don't count the same, as a sentence."""
+    counted = [each for each in columns if each.refused is None]
+    if len({each.weight for each in counted}) < 2:
+        return []
+    told = [f"{each.heading} {each.weight:g}" for each in counted if each.weight != 1.0]
+    others = "" if len(told) == len(counted) else "; any other 1"
+    return [f"What tasks count in means: {', '.join(told)}{others}."]

@@ -154,6 +154,7 @@ def test_tasks_in_the_order_of_the_file(tmp_path: Path) -> None:
         ("docs", NDCG, "Retrieval", 3.0),
     ]
     assert labels(made)[0] == "good"
+    assert "What tasks count in means: docs 3; any other 1." in made.remarks
     assert made.models[0].standing.mean_task == pytest.approx((0.375 + 3 * 0.85) / 4)
     assert made.models[0].standing.groups == {"Ours": pytest.approx(0.375), "Retrieval": pytest.approx(0.85)}
 
