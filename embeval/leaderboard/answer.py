@@ -67,7 +67,8 @@ def _tested(made: Snapshot, n_ranked: int, label: Written) -> str:
         return f"{among}{label(leaders[0].label)} is the best ({sure})."
     others = len(tested) - len(leaders)
     if not others and not among:
-        return f"Each of the {len(tested)} models may be the best: the data tells none from another ({sure})."
+        kind = "models" if len(tested) == len(made.models) else "ranked models"
+        return f"Each of the {len(tested)} {kind} may be the best: the data tells none from another ({sure})."
     rest = f"; the other {'one is' if others == 1 else f'{others} are'} not" if others else ""
     return f"{among}{_joined(leaders, label)} may each be the best, and the data can't tell which{rest} ({sure})."
 

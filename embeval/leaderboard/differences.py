@@ -11,6 +11,8 @@ from embeval.leaderboard.snapshot import Column, Model, Snapshot
 
 LISTS = ("columns", "models", "pairs", "tested", "history", "remarks", "failures")
 """Parts that are told in their own words, or last."""
+LATER = (*LISTS, "reference", "date")
+"""Parts that other differences bring with them: the newest result is another one wherever a value is."""
 
 
 def first(old: Snapshot, new: Snapshot) -> str | None:
@@ -19,18 +21,23 @@ def first(old: Snapshot, new: Snapshot) -> str | None:
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[str]:
-    names = [each.name for each in fields(Snapshot) if each.name not in LISTS and each.name != "reference"]
+    names = [each.name for each in fields(Snapshot) if each.name not in LATER]
     for name in names:
-        if (was := getattr(old, name)) != (now := getattr(new, name)):
-            yield f"{name.replace('_', ' ')}: {was!r} there, {now!r} now"
+        yield from _of_part(name, old, new)
     yield from _of_names("column", [_name(each) for each in old.columns], [_name(each) for each in new.columns])
     yield from _of_columns(old.columns, new.columns)
     yield from _of_names("model", [each.label for each in old.models], [each.label for each in new.models])
     for was, now in zip(old.models, new.models, strict=True):
         yield from _of_models(was, now, new.columns)
+    yield from _of_part("date", old, new)
     for name in (*LISTS, "reference"):
         if getattr(old, name) != getattr(new, name):
             yield f"{name} differ" if name in LISTS else f"another {name}"
+
+
+def _of_part(name: str, old: Snapshot, new: Snapshot) -> Iterator[str]:
+    if (was := getattr(old, name)) != (now := getattr(new, name)):
+        yield f"{name.replace('_', ' ')}: {was!r} there, {now!r} now"
 
 
 def _name(column: Column) -> str:
@@ -54,6 +61,8 @@ def _moved(old: Sequence[str], new: Sequence[str]) -> str:
 
 def _of_columns(old: Sequence[Column], new: Sequence[Column]) -> Iterator[str]:
     for was, now in zip(old, new, strict=True):
+        if was.protocol != now.protocol:
+            yield f"the column {_name(now)}: of other data or options than there"
         if part := _part(was, now):
             yield f"the column {_name(now)}: {part}"
 

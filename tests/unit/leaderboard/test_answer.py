@@ -12,6 +12,7 @@ from embeval.leaderboard.snapshot import Cell, GateOutcome, Model, Snapshot, Sta
 from tests.support import shown
 
 UNTESTED = Standing(rank=1, untested="imported: no items")
+ALIKE = "may be the best: the data tells none from another (95 % confidence)."
 OPEN = "may each be the best, and the data can't tell which"
 Ranks = Sequence[tuple[int, int, int] | Standing]
 
@@ -38,7 +39,11 @@ def board(ranks: Ranks, **fields: object) -> Snapshot:
             [(1, 1, 6)] * 6 + [(7, 7, 8), (8, 7, 8)],
             f"a, b, c, d and 2 more models {OPEN}; the other 2 are not (95 % confidence).",
         ),
-        ([(1, 1, 3)] * 3, "Each of the 3 models may be the best: the data tells none from another (95 % confidence)."),
+        ([(1, 1, 3)] * 3, f"Each of the 3 models {ALIKE}"),
+        (
+            [(1, 1, 2), (2, 1, 2), Standing()],
+            f"Each of the 2 ranked models {ALIKE} c is not ranked.",
+        ),
         (
             [UNTESTED, (2, 1, 3), (3, 1, 3)],
             f"a is first, untested. Of the 2 models that could be tested, b and c {OPEN} (95 % confidence).",

@@ -43,6 +43,12 @@ ITEMS = ItemList(column=0, n_lost=1, n_gained=0, lost=(Item(id="q", reference=1.
     [
         (replace(BOARD, title="Other"), "title: '3 models, 2 tasks' there, 'Other' now"),
         (replace(BOARD, rank_by="borda"), "rank by: 'mean_task' there, 'borda' now"),
+        (replace(BOARD, date="2026-01-02"), "date: None there, '2026-01-02' now"),
+        (replace(with_cell(value=0.5), date="2026-01-02"), f"{NAME}: {CELL.value:.4f} there, 0.5000 now"),
+        (
+            replace(BOARD, columns=(replace(BOARD.columns[0], protocol="1234abcd", n_items=7), BOARD.columns[1])),
+            "the column Task00 (ndcg_at_10): of other data or options than there",
+        ),
         (replace(BOARD, columns=BOARD.columns[:1]), "the column Task01 (cosine_spearman) is there and has no result"),
         (
             replace(BOARD, columns=(replace(BOARD.columns[0], weight=2.0), BOARD.columns[1])),
