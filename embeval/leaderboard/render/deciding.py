@@ -130,7 +130,7 @@ def settings(imported: Imported | None) -> str:
     if imported is None:
         return ""
     version = [] if imported.mteb_version is None else [f"mteb {imported.mteb_version}"]
-    return ", ".join([*version, *(f"{name} {canonical(value)}" for name, value in imported.settings.items())])
+    return ", ".join([*version, *(f"{name} {canonical(value)}" for name, value in sorted(imported.settings.items()))])
 
 
 def count(n: int | None) -> str:

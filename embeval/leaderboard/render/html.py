@@ -77,7 +77,7 @@ def html(made: Snapshot) -> str:
         "embeval.leaderboard.render",
         "board.html",
         made=made,
-        groups=list(dict.fromkeys(name for model in made.models for name in model.standing.groups)),
+        groups=list(dict.fromkeys(column.group for column in made.columns if column.refused is None)),
         answer=Markup(answer(made, _strong, page.data)),  # noqa: S704  # escaped piece by piece
         ranked_by=RANKED_BY.get(made.rank_by, made.rank_by),
         hashes=f"{_hash(own)} {_hash(charts)}",
