@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from embeval.core import figures
-from embeval.leaderboard.snapshot import Column, Model, Snapshot
+from embeval.leaderboard.snapshot import Column, Item, ItemList, Model, Snapshot
 
 LISTS = ("columns", "models", "pairs", "tested", "history", "remarks", "failures")
 """Parts that are told in their own words, or last."""
@@ -32,12 +32,18 @@ def _differences(old: Snapshot, new: Snapshot) -> Iterator[str]:
     yield from _of_part("date", old, new)
     for name in (*LISTS, "reference"):
         if getattr(old, name) != getattr(new, name):
-            yield f"{name} differ" if name in LISTS else f"another {name}"
+            yield _of_list(name, old, new) if name in LISTS else f"another {name}"
 
 
 def _of_part(name: str, old: Snapshot, new: Snapshot) -> Iterator[str]:
     if (was := getattr(old, name)) != (now := getattr(new, name)):
         yield f"{name.replace('_', ' ')}: {was!r} there, {now!r} now"
+
+
+def _of_list(name: str, old: Snapshot, new: Snapshot) -> str:
+    was, now = getattr(old, name), getattr(new, name)
+    added = [each for each in now if each not in was]
+    return f"now among the {name}: {added[0]}" if added and isinstance(added[0], str) else f"{name} differ"
 
 
 def _name(column: Column) -> str:
@@ -79,8 +85,24 @@ def _of_models(old: Model, new: Model, columns: Sequence[Column]) -> Iterator[st
         if was != now:
             told = (None if was is None or now is None else _part(was, now)) or "there in one only"
             yield f"{new.label}, {part}: {told}"
+    if old.items != new.items:
+        yield f"{new.label}: {_of_items(old.items, new.items)}"
     if part := _part(old, new):
         yield f"{new.label}: {part}"
+
+
+def _of_items(old: Sequence[ItemList], new: Sequence[ItemList]) -> str:
+    if _without_texts(old) != _without_texts(new):
+        return "other items lost or gained"
+    texts = {item.text for each in new for item in (*each.lost, *each.gained)}
+    return "the texts of its items are not at hand here" if texts == {None} else "other texts of its items"
+
+
+def _without_texts(lists: Sequence[ItemList]) -> list[ItemList]:
+    def bare(items: Sequence[Item]) -> tuple[Item, ...]:
+        return tuple(replace(item, text=None) for item in items)
+
+    return [replace(each, lost=bare(each.lost), gained=bare(each.gained)) for each in lists]
 
 
 def _part(old: Any, new: Any) -> str | None:
