@@ -35,6 +35,8 @@ def _unranked(made: Snapshot, label: Written, text: Written) -> str:
     if all(missing):
         same = missing.pop() if len(missing) == 1 else ()
         why = f": no value on {text(same[0]) if len(same) == 1 else f'{len(same)} tasks' if same else 'some task'}"
+    if len(models) == len(made.models):
+        return f"No model is ranked{why and ': each lacks a value on some task'}."
     return f"{_joined(models, label)} {are(len(models))} not ranked{why}."
 
 

@@ -76,6 +76,7 @@ def snapshot(definition: Definition) -> Snapshot:
             *board.of_values(),
             *columns.remarks(board, tasks),
             *columns.weighted(shown),
+            *columns.published(shown, gathered.results),
             *measuring.remarks(models),
             *judged,
             *gathered.notes,

@@ -147,7 +147,7 @@ def _published(definition: Definition, broken: list[str]) -> Iterator[Result]:
             yield result
         if not n_read:
             raise definition.wrong(
-                ("imported", number), f"{folder}: no result of mteb there that fits. {_layout()}"
+                ("imported", number), f"{seen_from_here(folder)}: no result of mteb there that fits. {_layout()}"
             )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def board(ranks: Ranks, **fields: object) -> Snapshot:
             [UNTESTED, replace(UNTESTED, rank=2)],
             "a is first; whether by more than chance is not known (imported: no items).",
         ),
-        ([Standing()] * 2, "a and b are not ranked."),
+        ([Standing()] * 2, "No model is ranked."),
     ],
 )  # fmt: skip
 def test_the_best_and_how_sure_that_is(ranks: Ranks, said: str) -> None:
@@ -110,3 +110,6 @@ def test_what_unranked_models_lack() -> None:
         said((undefined, None, None), (None, None, value)) == f"{best} m0 and m1 are not ranked: no value on 2 tasks."
     )
     assert said((value, None, None), (None, value, None)) == f"{best} m0 and m1 are not ranked: no value on some task."
+    lacking = tuple(shown.model(name, (value, None, None), Standing()) for name in "ab")
+    nobody = answer(Snapshot(title="t", columns=columns, models=lacking))
+    assert nobody == "No model is ranked: each lacks a value on some task."

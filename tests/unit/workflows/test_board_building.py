@@ -363,6 +363,31 @@ def test_published_results(tmp_path: Path) -> None:
     assert labels(one) == ["two (imported)"]
 
 
+def test_published_values_of_a_task_that_is_called_alike(tmp_path: Path) -> None:
+    """One's own STS12 is not mteb's, so they share no column, and which is told until there is such a run."""
+    store = results(tmp_path, {("org/good", "STS12"): FAIR})
+    publish(tmp_path, "org/one", "STS12", 0.7)
+    both = f"results: [../../{store.root.name}]\nimported: [../../published]\n"
+    told = (
+        "Published values are of mteb:STS12, which is not STS12 and shares no column with it: "
+        "'embeval run -t mteb:STS12' measures what they measured."
+    )
+    for text in ("", "tasks: [STS12]\n"):
+        assert told in building.snapshot(board(tmp_path, both + text)).remarks
+    put(store, {NDCG: FAIR, RECALL: FAIR}, model="org/good", task="mteb:STS12")
+    assert told not in building.snapshot(board(tmp_path, both)).remarks
+
+
+def test_published_values_of_tasks_that_are_not_shown(tmp_path: Path) -> None:
+    """A board without any of them says so."""
+    store = results(tmp_path, {("org/good", "docs-a"): FAIR})
+    publish(tmp_path, "org/one", "STS12", 0.7)
+    both = f"results: [../../{store.root.name}]\nimported: [../../published]\n"
+    told = "No published value is shown: the board shows none of their tasks."
+    assert told in building.snapshot(board(tmp_path, both + "tasks: ['docs-*']\n")).remarks
+    assert told not in building.snapshot(board(tmp_path, both)).remarks
+
+
 def test_only_files_that_can_be_shown_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder may hold many thousand files, and each takes mteb a moment."""
     from embeval.mteb_bridge.exchange import from_mteb
