@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -25,3 +27,15 @@ def seen_from_here(path: Path) -> Path:
     except (OSError, RuntimeError, ValueError):  # links in a circle, a folder that is gone, a null
         return path
     return place.relative_to(here) if place.is_relative_to(here) else place
+
+
+def readable(text: str) -> str:
+    """A path, or a message that names one, with U+FFFD for what is no UTF-8 in it: as any file can hold it."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def content(path: Path) -> bytes:
+    """What a file holds. Raises ``OSError``, also for a folder, a device and a pipe, which may have no end."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "Not a file", os.fspath(path))
+    return path.read_bytes()

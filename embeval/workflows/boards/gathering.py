@@ -18,6 +18,9 @@ from embeval.store.results import ResultStore, Stored
 from embeval.store.tags import Tags
 from embeval.workflows.boards import choosing
 
+LAYOUT = "They lie in results/<org>__<model>/<revision>/<task>.json."
+"""Where mteb puts its results."""
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -147,12 +150,8 @@ def _published(definition: Definition, broken: list[str]) -> Iterator[Result]:
             yield result
         if not n_read:
             raise definition.wrong(
-                ("imported", number), f"{seen_from_here(folder)}: no result of mteb there that fits. {_layout()}"
-            )  # fmt: skip
-
-
-def _layout() -> str:
-    return "They lie in results/<org>__<model>/<revision>/<task>.json."
+                ("imported", number), f"{seen_from_here(folder)}: no result of mteb there that fits. {LAYOUT}"
+            )
 
 
 def _read(definition: Definition, folder: Path, given: str, broken: list[str]) -> Iterator[Result]:

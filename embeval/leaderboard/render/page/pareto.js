@@ -6,7 +6,7 @@ const CROWD = 60; // points from which on only those that matter are named, and 
 const HOW_MEASURED = { speed: " Runs that encode at least 500 texts tell tokens per second; the option latency of a task times its queries." };
 
 function paretoPicture(kind) {
-  const known = COSTS.filter((cost) => cost.kind === kind && board.models.some((model) => isKnown(cost.value(model))));
+  const known = costsOf(kind);
   const chosen = { cost: known[0]?.key, quality: null };
   const controls = (changed) => {
     const choose = (name) => (value) => {
