@@ -322,11 +322,15 @@ def test_ranks_of_the_tasks_chosen(chromium: Browser, file: Path) -> None:
         page.click("#choosing summary")
         for group in ("Retrieval", "STS", "Classification"):
             page.uncheck(f'[data-group="{group}"]')
-        assert page.inner_text("#ranks-note") == "Ranks, means and intervals are of 4 of 10 tasks."
+        note = page.inner_text("#ranks-note")
+        assert note.startswith("Ranks, means and intervals are of 4 of 10 tasks. Of the 6 models tested, ")
+        assert not page.is_visible("#answer")  # it is of all tasks
         chosen = [place for place, column in enumerate(made.columns) if column.group in ("Clustering", "Reranking")]
         columns, pairs = [made.columns[place] for place in chosen], [made.pairs[place] for place in chosen]
         expected = ranking.standings_of(values(made)[:, chosen], columns, rules(made), made.tested, pairs)
         wanted = {model.label: standing for model, standing in zip(made.models, expected, strict=True)}
+        leaders = [name for name, standing in wanted.items() if standing.rank_low == 1]
+        assert note.endswith(f"tested, {' and '.join(leaders)} may each be the best.")
         for rank, name in zip(cells(page, "rank"), names(page), strict=True):
             standing = wanted[name]
             interval = [] if standing.rank_low is None else [f"{standing.rank_low}–{standing.rank_high}"]

@@ -36,7 +36,7 @@ def test_build_and_check(project: Path) -> None:
     """The files on stdout, the rest on stderr; fresh is 0, stale is 1 with a line for each file and what to do."""
     done = run(project, "build")
     assert (done.code, done.out) == (0, "leaderboards/mine/index.html\nleaderboards/mine/board.json\n")
-    assert done.err == "mine: 3 models, 2 columns.\n"
+    assert done.err == "mine: 3 models, 2 columns. good is the best (95 % confidence).\n"
     assert run(project, "build", "--check") == Done(0, "leaderboards/mine: fresh.\n", "")
 
     put(three(project), {NDCG: POOR, RECALL: POOR}, model="org/new", task="docs")
@@ -91,7 +91,7 @@ def test_init_and_build(project: Path) -> None:
     file = project / "leaderboards" / "models" / "board.yaml"
     file.write_text(file.read_text(encoding="utf-8") + "outputs: [html, json]\n", encoding="utf-8")
     built = run(project, "build", "models")
-    assert (built.code, built.err) == (0, "models: 3 models, 2 columns.\n")
+    assert (built.code, built.err) == (0, "models: 3 models, 2 columns. good is the best (95 % confidence).\n")
     assert run(project, "init").code == 2
     assert run(project, "init", "--force", "--json").json == {"file": "leaderboards/models/board.yaml"}
 

@@ -57,6 +57,15 @@ def test_nothing_is_lost_when_cells_are_packed() -> None:
     assert unpacked(packed) == made
 
 
+def test_the_answer_stands_above_the_table() -> None:
+    """Names in bold, and only shown whatever is in them."""
+    made = boards.synthetic(4, 3, n_tested=2)
+    made = replace(made, models=tuple(replace(model, label=f"{model.label}{HOSTILE}") for model in made.models))
+    answer = page.html(made).split('<p id="answer">')[1].split("</p>")[0]
+    assert answer.startswith("Of the 2 models that could be tested, <b><bdi>model-0000")
+    assert set(re.findall(r"<[^>]*>", answer)) == {"<b>", "</b>", "<bdi>", "</bdi>"}
+
+
 def test_no_text_ends_an_element_or_stands_for_a_part() -> None:
     """A hostile board makes a page with the very scripts of any other."""
     plain = boards.synthetic(3, 2, n_tested=2)
