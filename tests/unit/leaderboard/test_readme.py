@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from embeval.leaderboard.definition import RankBy
 from embeval.leaderboard.render.readme import letters_of, readme
 from embeval.leaderboard.snapshot import Snapshot
 from tests.support import boards, shown
@@ -143,6 +144,17 @@ def test_models_are_told_with_what_they_are(seen: Read) -> None:
     assert image["alt"] == (
         "Ranks by the mean over tasks: 1 big (between 1 and 2), 2 mid (between 1 and 3), 3 low (between 2 and 3)"
     )
+
+
+@pytest.mark.parametrize(("rank_by", "how"), [("mean_task", "as if it were the worst"), ("borda", "without points")])
+def test_how_gaps_are_ranked(rank_by: RankBy, how: str) -> None:
+    """As ``standings`` ranks them: never by the tasks that a model has values of alone."""
+    made = boards.synthetic(2, 2)
+    first = replace(made.models[0], standing=replace(made.models[0].standing, gaps=1))
+    text = readme(replace(made, rank_by=rank_by, gaps="rank", models=(first, made.models[1])))
+    assert f"\\* ranked {how} where it has no value; means are of complete models only." in text
+    assert "ranked as if" not in readme(made)
+    assert "without points" not in readme(made)
 
 
 def test_links_only_to_what_is_written() -> None:
