@@ -73,6 +73,19 @@ def seen() -> Read:
     return Read(readme(shown.small()))
 
 
+@pytest.mark.parametrize(
+    ("rank_by", "told"),
+    [("mean_task", "as if they were as bad as the worst there"), ("borda", "without points there")],
+)
+def test_models_ranked_with_gaps_are_marked_and_how_is_told(rank_by: RankBy, told: str) -> None:
+    """A star at the rank, and below the table what stands for a gap, as the remark of the tests has it."""
+    made = shown.small()
+    far = replace(made.models[3], standing=replace(made.models[3].standing, rank=4))
+    text = readme(replace(made, rank_by=rank_by, models=(*made.models[:3], far)))
+    assert Read(text).column(0, "Rank") == ["1", "2", "3", "4*"]
+    assert f"\\* ranked with gaps, {told}; means are of complete models only." in text
+
+
 def test_ranks_with_intervals_letters_and_what_is_not_ranked(seen: Read) -> None:
     """A row for each model; a model with a gap has no rank and no mean, and its gap is counted."""
     assert seen.column(0, "Rank") == ["1", "2", "3", "—"]
@@ -110,12 +123,12 @@ def test_a_model_alone_in_its_group_is_told_apart() -> None:
 
 def test_what_models_take_and_keep(seen: Read) -> None:
     """Figures as people read them; what another machine measured is marked and named."""
-    assert seen.column(1, "p95 ms") == ["31.2", "8.12‡", "", ""]
-    assert seen.column(1, "Tokens/s") == ["1,234", "9,000‡", "", ""]
+    assert seen.column(1, "p95 ms") == ["31.2", "8.12°", "", ""]
+    assert seen.column(1, "Tokens/s") == ["1,234", "9,000°", "", ""]
     assert seen.column(1, "Parameters") == ["110.0 M", "22.7 M", "", ""]
     assert seen.column(1, "Weights") == ["440.0 MB", "90.9 MB", "", ""]
     assert seen.column(1, "Vector") == ["3.1 kB", "1.5 kB", "", ""]
-    assert "‡ of another machine, and not to be held against the others: mid of another" in readme(shown.small())
+    assert "° of another machine, and not to be held against the others: mid of another" in readme(shown.small())
     assert seen.headings[3:5] == ["What they take", "Beside big"]
     assert seen.column(2, "Quality") == ["98.0 %", "60.0 %", ""]
     assert seen.column(2, "Weights") == ["20.7 %", "", ""]
@@ -144,17 +157,6 @@ def test_models_are_told_with_what_they_are(seen: Read) -> None:
     assert image["alt"] == (
         "Ranks by the mean over tasks: 1 big (between 1 and 2), 2 mid (between 1 and 3), 3 low (between 2 and 3)"
     )
-
-
-@pytest.mark.parametrize(("rank_by", "how"), [("mean_task", "as if it were the worst"), ("borda", "without points")])
-def test_how_gaps_are_ranked(rank_by: RankBy, how: str) -> None:
-    """As ``standings`` ranks them: never by the tasks that a model has values of alone."""
-    made = boards.synthetic(2, 2)
-    first = replace(made.models[0], standing=replace(made.models[0].standing, gaps=1))
-    text = readme(replace(made, rank_by=rank_by, gaps="rank", models=(first, made.models[1])))
-    assert f"\\* ranked {how} where it has no value; means are of complete models only." in text
-    assert "ranked as if" not in readme(made)
-    assert "without points" not in readme(made)
 
 
 def test_links_only_to_what_is_written() -> None:
