@@ -262,15 +262,16 @@ function sizeColumns() {
 function qualityKeptColumn() {
   const beside = board.reference === null ? "the reference" : board.models[board.reference].label;
   const note = `Quality kept: its mean over the tasks chosen, beside that of ${beside}`;
-  return number("kept", "Kept", note, withReference(keptQuality), percent, { group: "Beside the reference" });
+  const way = direction(); // once: it looks at every column
+  return number("kept", "Kept", note, withReference((place) => keptQuality(place, way)), percent, { group: "Beside the reference" });
 }
 
 /* A mean as a share of the reference's, for the tasks chosen now; as workflows/boards/retention.py has it for all. */
-function keptQuality(place) {
+function keptQuality(place, way = direction()) {
   if (board.reference === null) return null;
   const key = board.rank_by === "mean_type" ? "mean_type" : "mean_task";
   const [own, other] = [place, board.reference].map((each) => page.standings[each][key]);
-  const [part, whole] = direction() > 0 ? [own, other] : [other, own];
+  const [part, whole] = way > 0 ? [own, other] : [other, own];
   return isKnown(part) && isKnown(whole) && whole > 0 ? part / whole : null;
 }
 
