@@ -179,6 +179,30 @@ def test_whiskers_are_the_interval_of_the_mean(shared: Page) -> None:
 
 
 @needs_browser
+def test_whiskers_of_two_columns_of_a_task(chromium: Browser, folder: Path) -> None:
+    """They may be of the same items, so their sides are added up before they go to the others."""
+    made = board_pictures.rich()
+    columns = tuple(replace(each, task="STS12") if each.group == "STS" else each for each in made.columns)
+    with browser.opened(chromium, written(replace(made, columns=columns), folder / "two.html")) as opened:
+        page = ready(opened.page)
+        found = page.evaluate("meanInterval(0, rankedPlaces(), sharesOfPlaces(rankedPlaces(), false))")
+        mean = page.evaluate("page.standings[0].mean_task")
+    n = len(TASKS)
+    assert mean - found["low"] == pytest.approx(0.021 / n * math.sqrt(n - 2 + 2**2))
+    assert found["high"] - mean == pytest.approx(0.019 / n * math.sqrt(n - 2 + 2**2))
+
+
+@needs_browser
+def test_history_is_the_mean_over_tasks_whatever_ranks(chromium: Browser, folder: Path) -> None:
+    """As the words above it and the details of a model say, and ``Point.mean`` is."""
+    made = replace(board_pictures.rich(), rank_by="mean_type")
+    with browser.opened(chromium, written(made, folder / "by type.html")) as opened:
+        page = drawn(opened.page, ["history"])
+        (line,) = traces(page, "history")
+    assert line["y"] == pytest.approx([point.mean for point in made.history if point.model == "all-MiniLM-L6-v2"])
+
+
+@needs_browser
 def test_a_system_without_parameters_stands_left_of_all(shared: Page) -> None:
     """A logarithm has no zero: it has a place of its own."""
     _, _, front = traces(shared, "size")
@@ -245,6 +269,11 @@ def test_the_heat_map_shows_differences_to_the_reference(shared: Page) -> None:
     (heat,) = traces(shared, "tasks")
     signs = [0 if each is None else int(np.sign(each)) for row in heat["z"] for each in row]
     assert signs == [{"+": 1, "−": -1}.get(text[0], 0) for text in expected]
+    place = made.reference or 0
+    others = [*expected[: place * len(order)], *expected[(place + 1) * len(order) :]]
+    better, worse = (sum(text[0] == sign for text in others) for sign in "+−")
+    told = f"of {len(others) - 1} values, {better} are better and {worse} worse"  # one is a gap
+    assert told in words(shared, "tasks")
 
 
 @needs_browser

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from embeval.core import border
+from embeval.core import border, figures
 from embeval.core.facts import ModelFacts
 from embeval.core.result import Imported
 from embeval.leaderboard import ranking
@@ -246,6 +246,47 @@ def test_many_models_are_ranked_as_python_does(chromium: Browser, tmp_path_facto
             pairs = [made.pairs[place] for place in chosen]
             expected = ranking.standings_of(values(made)[:, chosen], own, rules(made), made.tested, pairs)
             same(page.evaluate("standingsOf", chosen), expected)
+
+
+def test_the_page_writes_numbers_as_other_forms_do(rich_page: Page) -> None:
+    """Scores, differences, shares and three digits as Python writes them, those too that lie between two roundings."""
+    rng = np.random.default_rng(11)
+    between = [odd / 2**power for power in range(1, 8) for odd in (1, 3, 5, 9, 27, 451, 12345)]
+    sizes = [10.0**power * float(each) for power in range(-7, 9) for each in rng.uniform(1, 10, 3)]
+    plain = [0.0, 1.0, 0.5, 100.0, 384.0, 99.99999, 12345.6, 0.00005, 0.000049, 2.1e-6, 999_999.995, 3.5e9]
+    known = [*between, *sizes, *plain]
+    every = [*known, *(-each for each in known if each)]
+    for name, written in (
+        ("score", figures.figure),
+        ("signed", lambda value: figures.signed(value).replace("-", "−", int(value < 0))),
+        ("percent", lambda value: f"{value * 100:.1f} %"),
+    ):
+        found = rich_page.evaluate(f"(values) => values.map({name})", every)
+        assert dict(zip(every, found, strict=True)) == {each: written(each) for each in every}
+    found = rich_page.evaluate("(values) => values.map(digits)", known)
+    assert [float(each.replace(",", "")) for each in found] == [
+        round(each) if each >= 100 else float(f"{each:.3g}") for each in known
+    ]
+
+
+def test_what_is_kept_is_of_the_tasks_chosen(chromium: Browser, file: Path) -> None:
+    """The share of the reference's mean, as ``retention`` has it; of less that is better the other way round."""
+    made = rich()
+    assert made.reference is not None
+    with browser.opened(chromium, file) as opened:
+        page = ready(opened.page)
+        for chosen in ([0, 3, 5], list(range(10))):
+            page.evaluate("choose", chosen)
+            own = [place for place in chosen if made.columns[place].refused is None]
+            means = values(made)[:, own].mean(axis=1)
+            shares = means / means[made.reference]
+            expected = [None if np.isnan(each) else pytest.approx(each, abs=1e-12) for each in shares]
+            assert page.evaluate("board.models.map((_, place) => keptQuality(place))") == expected
+            shown = [f"{100 * shares[[m.label for m in made.models].index(name)]:.1f} %" for name in names(page)]
+            assert cells(page, "kept") == [each.replace("nan %", "—") for each in shown]
+        page.evaluate("for (const column of board.columns) column.higher_is_better = false; choose([0, 3, 5])")
+        means = values(made)[:, [0, 3, 5]].mean(axis=1)
+        assert page.evaluate("keptQuality(3)") == pytest.approx(means[made.reference] / means[3], abs=1e-12)
 
 
 def test_every_column_sorts_with_gaps_last(chromium: Browser, file: Path) -> None:

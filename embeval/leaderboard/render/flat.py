@@ -58,6 +58,7 @@ def _row(made: Snapshot, model: Model, of_tasks: Sequence[str]) -> Iterator[tupl
         yield from _cell(name, column, cell)
     yield from _taken(made, model)
     yield from _identity(model)
+    yield "trained_on", "; ".join(_seen(made, model)) or None
 
 
 def _standing(made: Snapshot, model: Model) -> Iterator[tuple[str, Value]]:
@@ -81,6 +82,13 @@ def _cell(name: str, column: Column, cell: Cell | None) -> Iterator[tuple[str, V
     if column.n_items is not None:
         yield f"{name} low", None if cell is None else cell.low
         yield f"{name} high", None if cell is None else cell.high
+
+
+def _seen(made: Snapshot, model: Model) -> Iterator[str]:
+    """Headings of the tasks whose data the model was trained on, by what its makers say."""
+    for column, cell in zip(made.columns, model.cells, strict=True):
+        if cell is not None and cell.trained_on == "declared":
+            yield column.heading
 
 
 def _taken(made: Snapshot, model: Model) -> Iterator[tuple[str, Value]]:

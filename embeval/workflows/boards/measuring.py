@@ -5,17 +5,18 @@ Recall and index sizes are of the same tasks for every model; a model that lacks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from embeval.compare import facts as counted
+from embeval.core import strict_json
 from embeval.core.facts import ModelFacts
 from embeval.core.languages import codes
 from embeval.core.quantization import bytes_per_vector
 from embeval.core.result import Result
 from embeval.core.specs import ModelSpec
 from embeval.core.words import plural
-from embeval.leaderboard.board import Board, Row, listed
+from embeval.leaderboard.board import Board, ColumnKey, Row, listed
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Measures, Model
 from embeval.metrics.cost import PRICE
@@ -23,6 +24,9 @@ from embeval.workflows.boards import timing
 from embeval.workflows.boards.timing import Timing
 
 PER_MILLION = 1e6
+
+_Corpus = tuple[str, str, str]
+"""(task, split, digest of the protocol)."""
 
 
 def facts(results: Sequence[Result]) -> ModelFacts:
@@ -38,8 +42,9 @@ def facts(results: Sequence[Result]) -> ModelFacts:
 
 def measures(board: Board, definition: Definition) -> list[Measures]:
     """What each row of the table takes."""
-    recalls = _on_every_corpus(board, lambda result: _score(result, f"recall_at_{definition.board.rag_k}"))
-    indexes = _on_every_corpus(board, _index_mib)
+    measured = {key: (key.task, key.split, key.protocol) for key in board.columns}
+    recalls = _on_every_corpus(board, lambda result: _score(result, f"recall_at_{definition.board.rag_k}"), measured)
+    indexes = _on_every_corpus(board, _index_mib, _searched(board))
     timings = timing.timings(board)
     made = [
         _with_times(
@@ -97,9 +102,13 @@ def _with_times(measures: Measures, found: Timing | None) -> Measures:
     )
 
 
-def _on_every_corpus(board: Board, value_of: Callable[[Result], float | None]) -> list[list[float] | None]:
-    """For each row its values on the retrieval tasks that any row has one on; None where it lacks one of them."""
-    corpora = {key: (key.task, key.split, key.protocol) for key in board.columns}
+def _on_every_corpus(
+    board: Board, value_of: Callable[[Result], float | None], corpora: Mapping[ColumnKey, _Corpus]
+) -> list[list[float] | None]:
+    """For each row its values on the retrieval tasks that any row has one on; None where it lacks one of them.
+
+    Columns of one of the ``corpora`` have one value between them.
+    """
     found = [
         {
             corpora[key]: value
@@ -111,6 +120,17 @@ def _on_every_corpus(board: Board, value_of: Callable[[Result], float | None]) -
     wanted = sorted(set().union(*found))
     whole = [bool(wanted) and len(of_row) == len(wanted) for of_row in found]
     return [[of_row[each] for each in wanted] if has else None for of_row, has in zip(found, whole, strict=True)]
+
+
+def _searched(board: Board) -> dict[ColumnKey, _Corpus]:
+    """The corpus of each column: all queries and the mean over sub-sets are of one search."""
+    found: dict[ColumnKey, _Corpus] = {key: (key.task, key.split, key.protocol) for key in board.columns}
+    own = {key: each for row in board.rows for key, each in row.results.items() if each.imported is None}
+    for key in found.keys() & own.keys():
+        protocol = own[key].signature.protocol
+        told = strict_json.digest({name: each for name, each in protocol.items() if name != "subset"})
+        found[key] = key.task, key.split, told
+    return found
 
 
 def _searches(result: Result) -> bool:

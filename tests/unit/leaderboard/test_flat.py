@@ -37,6 +37,7 @@ def test_a_row_for_each_model() -> None:
     assert (mid["gate"], mid["prompts"], mid["report"]) == ("fail", "query “query: ”", "reports/mid-12345678.html")
     assert (far["rank"], far["gaps"], far["mean_task"], far["mean of STS"]) == ("", "1", "", "")
     assert (far["imported"], far["untested"]) == ("far.json", "imported: no items")
+    assert (big["trained_on"], far["trained_on"]) == ("pairs", "")
 
 
 @settings(max_examples=60, deadline=None)

@@ -265,13 +265,28 @@ function sizeColumns() {
 
 function qualityKeptColumn() {
   const beside = board.reference === null ? "the reference" : board.models[board.reference].label;
-  return number("kept", "Kept", `Quality kept: its mean, beside that of ${beside}`, retained("quality"), percent, { group: "Beside the reference" });
+  const note = `Quality kept: its mean over the tasks chosen, beside that of ${beside}`;
+  const way = direction(); // once: it looks at every column
+  return number("kept", "Kept", note, withReference((place) => keptQuality(place, way)), percent, { group: "Beside the reference" });
+}
+
+/* A mean as a share of the reference's, for the tasks chosen now; as workflows/boards/retention.py has it for all. */
+function keptQuality(place, way = direction()) {
+  if (board.reference === null) return null;
+  const key = board.rank_by === "mean_type" ? "mean_type" : "mean_task";
+  const [own, other] = [place, board.reference].map((each) => page.standings[each][key]);
+  const [part, whole] = way > 0 ? [own, other] : [other, own];
+  return isKnown(part) && isKnown(whole) && whole > 0 ? part / whole : null;
 }
 
 function retained(name) {
-  const own = (place) => board.models[place].retention?.[name];
-  const anyone = board.models.some((_, place) => isKnown(own(place)));
-  return (place) => (anyone && place === board.reference ? 1 : own(place));
+  return withReference((place) => board.models[place].retention?.[name]);
+}
+
+/* Of the reference itself 1, where anything is known of another model. */
+function withReference(share) {
+  const anyone = board.models.some((_, place) => place !== board.reference && isKnown(share(place)));
+  return (place) => (place === board.reference ? (anyone ? 1 : null) : share(place));
 }
 
 function costs() {

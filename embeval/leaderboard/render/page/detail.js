@@ -65,7 +65,7 @@ function detailParts(place, model) {
   return [
     isReference(place) ? element("p", { class: "muted" }, "This is the reference that the others are held against.") : null,
     gatePart(model),
-    element("div", { class: "fact-columns" }, standingPart(place), takesPart(model), isPart(model)),
+    element("div", { class: "fact-columns" }, standingPart(place), takesPart(place, model), isPart(model)),
     ...promptsPart(model),
     ...importedPart(model),
     tasksPart(place, model),
@@ -96,7 +96,7 @@ function standingPart(place) {
   ]);
 }
 
-function takesPart(model) {
+function takesPart(place, model) {
   const { measures = {}, facts = {}, retention } = model;
   const known = (value, text, ...notes) => (isKnown(value) ? withNotes(text(value), notes) : null);
   const kept = (share) => (isKnown(share) ? `${percent(share)} of the reference` : null);
@@ -105,7 +105,7 @@ function takesPart(model) {
   const borrowed = measures.speed_of ? `measured with ${visibleText(measures.speed_of)}` : null;
   return factList("What it takes", [
     [`Recall at ${board.rag_k}`, score(measures.recall)],
-    ["Quality kept", known(retention?.quality, percent, "of the reference")],
+    ["Quality kept", known(isReference(place) ? null : keptQuality(place), percent, "of the reference")],
     ["Latency, p95", known(measures.latency_p95_ms, (value) => `${digits(value)} ms`, alone)],
     ["Tokens per second", known(measures.tokens_per_s, digits, faster, borrowed)],
     ["Weights in memory", known(inMib(facts.weight_bytes), mebibytes, kept(retention?.size))],

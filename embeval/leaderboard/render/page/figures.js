@@ -1,23 +1,48 @@
 /* Numbers as people read them. A number that isn't there is a dash. */
 const GAP = "—";
 // Made once: to make one for each number takes longer than all the rest of a table.
-const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const FINE = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
+const SMALLEST = 0.5e-4; // below, four decimals would show a zero
+const LARGE = 100; // from here on two decimals
+const HUGE = 1e9; // from here on a power of ten
 
 function isKnown(value) {
   return value !== null && value !== undefined && !Number.isNaN(value);
 }
 
-/* A score: four decimals, or as many digits as a number of another size needs. */
-function score(value) {
-  if (!isKnown(value)) return GAP;
-  return Math.abs(value) < 1000 ? value.toFixed(4) : value.toPrecision(6);
+/* With so many decimals, as Python writes it: what lies just between two, such as 0.28125, goes to the even digit. */
+function fixed(value, decimals) {
+  const text = value.toFixed(decimals);
+  const isBetween = Math.abs((value * 2 ** (decimals + 1)) % 2) === 1;
+  const last = Number(text.at(-1));
+  return isBetween && last % 2 ? text.slice(0, -1) + (last - 1) : text;
 }
 
-/* With a sign, always: of differences. */
+/* 1,234 and 1,234.50. */
+function grouped(text) {
+  return text.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+function rounded(value) {
+  return grouped(fixed(value, 0));
+}
+
+/* A score: four decimals, or as many digits as a number of another size needs. The same in every form of a board: this
+   mirrors embeval/core/figures.py, and a test holds them to each other. */
+function score(value) {
+  if (!isKnown(value)) return GAP;
+  const size = Math.abs(value);
+  if (size >= HUGE || (size > 0 && size < SMALLEST)) {
+    return value.toExponential(size < 1 ? 1 : 4).replace(/e([+-])(\d)$/, "e$10$2");
+  }
+  if (size >= LARGE) return grouped(fixed(value, Number.isInteger(value) ? 0 : 2));
+  return fixed(value, 4);
+}
+
+/* With a sign, unless it is 0: of differences. */
 function signed(value) {
   if (!isKnown(value)) return GAP;
-  return `${value < 0 ? "−" : "+"}${score(Math.abs(value))}`;
+  return `${value < 0 ? "−" : value > 0 ? "+" : ""}${score(Math.abs(value))}`;
 }
 
 function whole(value) {
@@ -47,8 +72,10 @@ function inMib(bytes) {
 function digits(value) {
   if (!isKnown(value)) return GAP;
   if (value === 0) return "0";
-  if (Math.abs(value) >= 100) return GROUPED.format(value);
-  return FINE.format(Number(value.toPrecision(3)));
+  const size = Math.abs(value);
+  if (size >= 100) return rounded(value);
+  if (size < 1e-6) return FINE.format(Number(value.toPrecision(3)));
+  return FINE.format(Number(fixed(value, 2 - Math.floor(Math.log10(size)))));
 }
 
 function interval(low, high) {
@@ -62,7 +89,7 @@ function probability(p) {
 
 function percent(value) {
   if (!isKnown(value)) return GAP;
-  return `${(value * 100).toFixed(1)} %`;
+  return `${fixed(value * 100, 1)} %`;
 }
 
 function times(value) {
@@ -70,5 +97,5 @@ function times(value) {
 }
 
 function plural(number, one, several = `${one}s`) {
-  return `${GROUPED.format(number)} ${number === 1 ? one : several}`;
+  return `${rounded(number)} ${number === 1 ? one : several}`;
 }

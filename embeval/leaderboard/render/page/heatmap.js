@@ -29,7 +29,7 @@ const heatPicture = {
     const isDifference = heatView.shown === "differences";
     const cells = rows.map((place) => columns.map((column) => heatCell(place, column, isDifference)));
     return {
-      words: heatWords(rows, columns, cells, isDifference),
+      words: heatWords(rows, cells, isDifference),
       ...heatDrawing({ rows, columns, cells, isDifference, palette, width }),
       table: () => ({
         headings: ["Model", ...columns.map((column) => board.columns[column].heading)],
@@ -157,11 +157,10 @@ function heatHover(place, column, { number, value }) {
   return lines.join("<br>");
 }
 
-function heatWords(rows, columns, cells, isDifference) {
+function heatWords(rows, cells, isDifference) {
   const part = rows.length < page.visible.length ? `The first ${rows.length} of ${plural(page.visible.length, "model")} shown. ` : "";
   if (!isDifference) return `${part}Values; each task is shaded from its worst to its best model here.`;
-  let [better, worse] = [0, 0];
-  for (const row of cells) for (const { good } of row) [better, worse] = [better + (good > 0), worse + (good < 0)];
-  const total = rows.filter((place) => place !== heatView.against).length * columns.length;
+  const found = cells.filter((_, row) => rows[row] !== heatView.against).flat().map(({ good }) => good).filter(isKnown);
+  const [total, better, worse] = [found.length, found.filter((good) => good > 0).length, found.filter((good) => good < 0).length];
   return `${part}Differences to ${shortened(labelOf(heatView.against), 60)}: of ${plural(total, "value")}, ${better.toLocaleString("en")} are better and ${worse.toLocaleString("en")} worse.`;
 }

@@ -25,7 +25,7 @@ const historyPicture = {
 function historyLines() {
   const columns = rankedPlaces();
   if (!columns.length || !isOneWay(columns)) return [];
-  const shares = sharesOfPlaces(columns, board.rank_by === "mean_type");
+  const shares = sharesOfPlaces(columns, false);
   const mean = (point) => columns.reduce((total, place, number) => total + shares[number] * (point.values[place] ?? NaN), 0);
   const points = board.history.map((point) => ({ point, place: placeOfPoint(point), value: mean(point) }));
   const lines = [...Map.groupBy(points.filter(({ value }) => !Number.isNaN(value)), ({ point }) => point.model)];

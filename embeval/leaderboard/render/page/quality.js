@@ -8,18 +8,22 @@ function sharesOfPlaces(columns, byGroup) {
   return byGroup ? typeShares(weights, columns.map((place) => board.columns[place].group)) : taskShares(weights);
 }
 
-/* The interval of a weighted mean from those of its parts, whose items are independent of each other; of their
-   coverage. Source: Zou, Huang & Zhang, Computational Statistics & Data Analysis 2009 (variance estimates recovery). */
+/* The interval of a weighted mean from those of its parts, of their coverage. Those of several tasks are independent of
+   each other; columns of one task may hold the same items, so theirs are added up, as in ranks.js. Source: Zou, Huang &
+   Zhang, Computational Statistics & Data Analysis 2009 (variance estimates recovery). */
 function meanInterval(place, columns, shares) {
-  let [value, below, above] = [0, 0, 0];
+  let value = 0;
+  const sides = new Map();
   for (const [number, column] of columns.entries()) {
     const cell = board.models[place].cells[column];
     if (!cell || !isKnown(cell.value) || !isKnown(cell.low) || !isKnown(cell.high)) return null;
-    value += shares[number] * cell.value;
-    below += (shares[number] * (cell.value - cell.low)) ** 2;
-    above += (shares[number] * (cell.high - cell.value)) ** 2;
+    const share = shares[number];
+    const [below, above] = sides.get(taskOf(column)) ?? [0, 0];
+    sides.set(taskOf(column), [below + share * (cell.value - cell.low), above + share * (cell.high - cell.value)]);
+    value += share * cell.value;
   }
-  return { low: value - Math.sqrt(below), high: value + Math.sqrt(above) };
+  const far = (side) => Math.sqrt(sum([...sides.values()].map((each) => each[side] ** 2)));
+  return { low: value - far(0), high: value + far(1) };
 }
 
 function isOneWay(columns) {

@@ -151,11 +151,16 @@ function toldApart(means, counted, shares, level) {
 function columnsByTask(counted, shares) {
   const found = new Map();
   counted.forEach((place, number) => {
-    const { task, split } = board.columns[place];
-    const key = JSON.stringify([task, split]);
+    const key = taskOf(place);
     found.set(key, [...(found.get(key) ?? []), { ...board.pairs[place], share: shares[number] }]);
   });
   return [...found.values()];
+}
+
+/* What columns have in common that may hold the same items. */
+function taskOf(place) {
+  const { task, split } = board.columns[place];
+  return JSON.stringify([task, split]);
 }
 
 /* The p-value of the pair at this place: standard errors of one task are added up, variances of several. */

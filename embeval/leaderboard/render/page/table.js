@@ -185,5 +185,5 @@ function shownChanged() {
 function shownWords() {
   const n = page.visible.length;
   const all = board.models.length;
-  return n === all ? plural(all, "model") : `${GROUPED.format(n)} of ${plural(all, "model")}; ranks are among all`;
+  return n === all ? plural(all, "model") : `${rounded(n)} of ${plural(all, "model")}; ranks are among all`;
 }

@@ -8,20 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from embeval.core import border, strict_json
 from embeval.core.facts import ModelFacts
 from embeval.core.result import Imported, Result
+from embeval.leaderboard import definition
 from embeval.leaderboard.board import build
 from embeval.leaderboard.definition import BoardFile, Definition
 from embeval.leaderboard.snapshot import Cell, Measures, Model, Standing
-from embeval.workflows.boards import measuring
+from embeval.store.results import ResultStore
+from embeval.workflows.boards import building, measuring
 from tests.support.measured import result
+from tests.support.stored import put
 
 
 def taken(results: Sequence[Result], **board: object) -> dict[str, Measures]:
     """What each model of a board takes, by its label."""
-    definition = Definition(Path("board.yaml"), BoardFile(**board))  # type: ignore[arg-type]
+    file = Definition(Path("board.yaml"), BoardFile(**board))  # type: ignore[arg-type]
     table = build(results)
-    return {row.label: each for row, each in zip(table.rows, measuring.measures(table, definition), strict=True)}
+    return {row.label: each for row, each in zip(table.rows, measuring.measures(table, file), strict=True)}
 
 
 def models(measures: dict[str, Measures]) -> list[Model]:
@@ -73,6 +77,22 @@ def test_the_size_of_an_index() -> None:
         ]
     )
     assert (found["minilm"].index_mib, found["bm25"].index_mib) == (5.0, None)
+
+
+def test_columns_of_one_search_have_one_index(tmp_path: Path) -> None:
+    """The mean over sub-sets and all queries together: 1,000 vectors of 16 bytes, once."""
+    store = ResultStore(tmp_path / "results")
+    columns = {"ndcg_at_10": [0.5] * 60, "recall_at_10": [0.2] * 30 + [0.6] * 30}
+    subsets = {"subset": ["a"] * 30 + ["b"] * 30}
+    for stored in put(store, columns, slices=subsets, documents=1000):
+        told = replace(stored.result, counts={**stored.result.counts, "vector_bytes": 16})
+        stored.path.write_text(strict_json.dumps(border.dump(told)), encoding="utf-8")
+    text = "tasks: [{task: docs, subset: mean}, {task: docs, subset: all}]\nresults: [results]\n"
+    (tmp_path / "board.yaml").write_text(text, encoding="utf-8")
+    (found,) = building.snapshot(definition.load(tmp_path / "board.yaml")).models
+    assert [cell and cell.n_items for cell in found.cells] == [60, 60]
+    assert found.measures.index_mib == 16_000 / 2**20
+    assert found.measures.recall == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
