@@ -2,22 +2,32 @@
 const GAP = "—";
 // Made once: to make one for each number takes longer than all the rest of a table.
 const GROUPED = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const CENTS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const FINE = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
 
 function isKnown(value) {
   return value !== null && value !== undefined && !Number.isNaN(value);
 }
 
-/* A score: four decimals, or as many digits as a number of another size needs. */
+/* A score, as embeval/core/figures.py has it: 0.8123, 12,345.60, 2.1e-06 where four decimals would show a zero. */
 function score(value) {
   if (!isKnown(value)) return GAP;
-  return Math.abs(value) < 1000 ? value.toFixed(4) : value.toPrecision(6);
+  return (value < 0 ? "−" : "") + unsigned(Math.abs(value));
 }
 
-/* With a sign, always: of differences. */
+function unsigned(size) {
+  if (size >= 1e9) return powerOfTen(size, 4);
+  if (size >= 100) return (Number.isInteger(size) ? GROUPED : CENTS).format(size);
+  return size > 0 && size < 0.00005 ? powerOfTen(size, 1) : size.toFixed(4);
+}
+
+function powerOfTen(size, decimals) {
+  return size.toExponential(decimals).replace(/([+-])(\d)$/, "$10$2");
+}
+
+/* With a sign: of differences. */
 function signed(value) {
-  if (!isKnown(value)) return GAP;
-  return `${value < 0 ? "−" : "+"}${score(Math.abs(value))}`;
+  return (value > 0 ? "+" : "") + score(value);
 }
 
 function whole(value) {
