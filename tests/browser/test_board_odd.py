@@ -56,16 +56,16 @@ USED = """async () => {
   if (board.models.length > 1) [0, board.models.length - 1].forEach((place) => pick(place, true));
   for (const chosen of [ALL, []]) {
     choose(chosen);
-    standing.forEach(drawPicture);
+    pictures.forEach(drawPicture);
     document.querySelectorAll(".picture details").forEach((each) => {
       each.open = true;
-      tell(standing.find(({ numbers }) => numbers === each));
+      tell(pictures.find(({ numbers }) => numbers === each));
     });
     look(`${chosen.length} tasks`);
   }
   filters.text = "no such model";
   filtersChanged();
-  standing.forEach(drawPicture);
+  pictures.forEach(drawPicture);
   look("no model");
   return found;
 }"""
@@ -136,7 +136,7 @@ def test_a_browser_may_refuse_to_change_the_address(browser: Browser, tmp_path: 
 
 def test_pictures_tell_only_what_is_so(page: Page) -> None:
     """The best ones hidden by a filter, a gap among the differences."""
-    draw = "standing.forEach(drawPicture)"
+    draw = "pictures.forEach(drawPicture)"
     page.evaluate(f"filters.text = 'hashing'; filtersChanged(); {draw}")
     assert page.inner_text("#picture-ranks .words") == "Only hashing has a rank here."
     page.evaluate(f"filters.text = 'minilm'; filtersChanged(); {draw}")
@@ -148,7 +148,7 @@ def test_pictures_tell_only_what_is_so(page: Page) -> None:
 def test_why_there_is_no_interval(browser: Browser, tmp_path: Path) -> None:
     """Two models with items that weren't tested: not that they have none."""
     with on_page(browser, of_models(board_pictures.rich(), [0, 2]), tmp_path) as seen:
-        seen.page.evaluate("standing.forEach(drawPicture)")
+        seen.page.evaluate("pictures.forEach(drawPicture)")
         said = seen.page.inner_text("#picture-ranks .words")
         assert said == "No rank here has an interval: fewer than two models have items."
         assert "Beside a rank stand" not in seen.page.inner_text(".legend")
@@ -157,7 +157,7 @@ def test_why_there_is_no_interval(browser: Browser, tmp_path: Path) -> None:
 def test_of_many_revisions_a_few_are_drawn(browser: Browser, tmp_path: Path) -> None:
     """As many models as can be told apart."""
     with on_page(browser, revised(board_pictures.rich(), 12, 3), tmp_path) as seen:
-        seen.page.evaluate("standing.forEach(drawPicture)")
+        seen.page.evaluate("pictures.forEach(drawPicture)")
         assert seen.page.inner_text("#picture-history .words").startswith(
             "The first 6 of 12 models with several revisions."
         )
@@ -189,7 +189,7 @@ def test_what_is_chosen_is_seen_in_colours_of_ones_own(browser: Browser, tmp_pat
 
 def test_paper_has_every_picture(browser: Browser, tmp_path: Path) -> None:
     """Also those that nobody scrolled to, no wider than a sheet; afterwards they are as wide as before."""
-    widths = "standing.map(({ plot }) => [plot.clientWidth, plot.querySelector('svg')?.clientWidth])"
+    widths = "pictures.map(({ plot }) => [plot.clientWidth, plot.querySelector('svg')?.clientWidth])"
     with on_page(browser, board_pictures.rich(), tmp_path) as seen:
         seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert {svg for _, svg in seen.page.evaluate(widths)} == {940}
@@ -206,7 +206,7 @@ def test_paper_has_every_picture(browser: Browser, tmp_path: Path) -> None:
 def test_names_turn_no_sentence(browser: Browser, tmp_path: Path) -> None:
     """A sentence that begins with a name from right to left still runs from left to right; no half characters."""
     with on_page(browser, ODD["names, outcomes, revisions"], tmp_path) as seen:
-        seen.page.evaluate("standing.forEach(drawPicture)")
+        seen.page.evaluate("pictures.forEach(drawPicture)")
         directions = "[...document.querySelectorAll('.words bdi')].map((each) => getComputedStyle(each).direction)"
         assert set(seen.page.evaluate(directions)) == {"ltr"}
         assert seen.page.evaluate("shortened('🙂'.repeat(40), 20)") == "🙂" * 11 + "…" + "🙂" * 8
