@@ -30,7 +30,8 @@ USED = """async () => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
       const { data, parentElement } = walker.currentNode;
-      if (!parentElement.closest("script, noscript") && /NaN|undefined|\\bnull\\b|Infinity|\\[object|: \\.| {2}may/.test(data)) {
+      const isOdd = /NaN|undefined|\\bnull\\b|Infinity|\\[object|: \\.| {2}may/.test(data);
+      if (isOdd && !parentElement.closest("script, noscript")) {
         found.push(`${state}: ${data.slice(0, 100)}`);
       }
     }
@@ -38,7 +39,8 @@ USED = """async () => {
       const { right, width } = part.getBoundingClientRect();
       const end = part.closest("td, th").getBoundingClientRect().right;
       const isAlone = part.colSpan === 1 && part.matches("th");
-      if (right > end + 1 || (isAlone && width > 420)) found.push(`${state}: ${part.textContent.slice(0, 40)} is too wide`);
+      const name = part.textContent.slice(0, 40);
+      if (right > end + 1 || (isAlone && width > 420)) found.push(`${state}: ${name} is too wide`);
     }
   };
   for (const view of ["tasks", "costs", "about", "overview"]) {
