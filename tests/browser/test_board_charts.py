@@ -458,7 +458,7 @@ def test_what_details_say(shared: Page) -> None:
     made = board_pictures.rich()
     model = next(each for each in made.models if each.label == "all-MiniLM-L6-v2 (int8)")
     standing = model.standing
-    assert f"Rank {standing.rank}, between {standing.rank_low} and {standing.rank_high} by the data" in text
+    assert f"Rank {standing.rank}; the data leaves ranks {standing.rank_low} to {standing.rank_high} open" in text
     for part in ("22.9 MiB", "26.4 % of the reference", "2.33× the reference", "int8", "22.7 M", "inconclusive"):
         assert part in text
     assert model.spec.revision is not None

@@ -17,6 +17,7 @@ const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "star"];
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
 const CONFIG = { displayModeBar: false, doubleClick: false, scrollZoom: false, showTips: false, responsive: false };
 const pictures = []; // those on the page, with their elements
+const PAPER = 940; // pixels: what a sheet across leaves between its margins, be it A4 or letter
 let isPrinting = false;
 
 /* The palette that fits the page as it is now: whatever made it light or dark. */
@@ -89,23 +90,25 @@ function drawLater(there) {
   else setTimeout(draw, 60);
 }
 
+/* All of them, whether or not they came into view. */
 function drawForPaper(isPaper) {
   isPrinting = isPaper;
-  for (const there of pictures) if (there.width) drawPicture(there);
+  pictures.forEach(drawPicture);
 }
 
 function drawPicture(there) {
   there.isStale = false;
   there.plot.hidden = false;
   const palette = currentPalette();
-  const made = there.make({ palette, width: Math.max(there.plot.parentElement.clientWidth, 240) });
+  const width = isPrinting ? PAPER : Math.max(there.plot.parentElement.clientWidth, 240);
+  const made = there.make({ palette, width });
   there.table = made.table ?? null;
-  there.words.replaceChildren(dataText(made.words));
+  there.words.replaceChildren(dataText(made.words, { dir: "ltr" }));
   there.legend.replaceChildren(...(made.legend ?? []));
   there.plot.hidden = !made.traces;
   there.numbers.hidden = there.table === null;
   if (made.traces) {
-    chartLibrary().react(there.plot, made.traces, laidOut(made.layout, palette), CONFIG);
+    chartLibrary().react(there.plot, made.traces, laidOut({ width, ...made.layout }, palette), CONFIG);
     followClicks(there);
   }
   there.width = there.plot.clientWidth;

@@ -62,9 +62,15 @@ function showChosen() {
   document.getElementById("ranks").hidden = !isPart;
   // It is of all tasks.
   document.getElementById("answer")?.toggleAttribute("hidden", isPart);
-  document.getElementById("ranks-note").textContent = page.chosen.length
-    ? `Ranks, means and intervals are of ${page.chosen.length} of ${plural(ALL.length, "task")}. ${leadersWords()}`
-    : "No task is chosen, so nothing is ranked.";
+  document.getElementById("ranks-note").textContent = chosenWords();
+}
+
+function chosenWords() {
+  if (!page.chosen.length) return "No task is chosen, so nothing is ranked.";
+  const part = `${page.chosen.length} of ${plural(ALL.length, "task")}`;
+  if (!chosenRanked().length) return `Shown are ${part}, none of which is ranked by.`;
+  if (board.rank_by !== "borda" && !isOneWay(rankedPlaces())) return `Shown are ${part}, of which more is better on some and less on others: there is no mean to rank by.`;
+  return `Ranks, means and intervals are of ${part}. ${leadersWords()}`;
 }
 
 /* The shorter of what is chosen and what is left out. */

@@ -25,7 +25,14 @@ function text(key, title, note, get, options = {}) {
 function columnsOf(view) {
   const made = { overview, tasks, costs, about }[view]();
   const told = made.filter((column) => column.isAlways || saysAnything(column));
-  return [pickColumn(), rankColumn(), modelColumn(), ...told.filter((column) => sharedBy(column) === null)];
+  return [pickColumn(), rankColumn(), modelColumn(), ...told.filter((column) => sharedBy(column) === null).map(asWideAsNeeded)];
+}
+
+/* Texts that are all short need no room for a line of several words. */
+const SHORT = 28;
+function asWideAsNeeded(column) {
+  const isShort = column.kind === "text wide" && board.models.every((_, place) => (column.value(place) ?? "").length <= SHORT);
+  return isShort ? { ...column, kind: "text" } : column;
 }
 
 /* What a column says of all models alike, where that is better told once. */
@@ -42,7 +49,8 @@ function toldOnce(view) {
   const shading = made.some((column) => column.isHeated) ? ["Shading runs from the worst to the best of a column."] : [];
   const elsewhere = made.some((column) => column.key === "speed") && board.models.some((model) => model.measures.elsewhere)
     ? [`${ELSEWHERE} marks times of another machine than most: they say little beside the others.`] : [];
-  return [...shading, ...elsewhere, ...(board.models.length > 1 ? ["Tick two models to compare them."] : []), ...shared].join(" ");
+  const picking = board.models.length > 1 ? element("span", { class: "of-screen" }, "Tick two models to compare them.") : "";
+  return [[...shading, ...elsewhere, ...shared].join(" "), " ", picking];
 }
 
 function saysAnything(column) {
@@ -111,7 +119,7 @@ function overview() {
     number("borda", "Borda", "Rank by Borda's count of the ranks on each task", standing("borda"), whole, { group: "Mean", better: -1 }),
     { ...recallColumn(), group: "Mean" },
     ...[...speedColumns().slice(0, 2), ...sizeColumns().slice(0, 2)].map((column) => ({ ...column, group: "What it takes" })),
-    { ...qualityKeptColumn(), group: "" },
+    { ...qualityKeptColumn(), title: "Quality kept", group: "" },
     gateColumn(),
     ...groupColumns(),
   ];
@@ -172,7 +180,7 @@ function taskColumn(at, metrics) {
   const subset = ["all", "mean"].includes(column.subset) ? "" : ` · ${column.subset}`;
   const counted = column.refused === null ? "" : `. Not ranked: ${column.refused}`;
   const way = column.higher_is_better ? "" : ", less is better";
-  return number(`task.${column.heading}`, column.heading, `${column.metric}${way} · ${column.split}${subset}${counted}`,
+  return number(`task.${column.heading}`, column.heading, `${column.heading.length > LONG_TITLE ? `${column.heading}: ` : ""}${column.metric}${way} · ${column.split}${subset}${counted}`,
     (place) => board.models[place].cells[at]?.value, score, {
       group: isAlike ? `${column.group} · ${column.metric}` : column.group, better: column.higher_is_better ? 1 : -1,
       isHeated: true, isAlways: true, below: isAlike ? null : column.metric, show: (place) => taskCell(board.models[place].cells[at]),
@@ -190,7 +198,7 @@ function taskCell(cell) {
 /* Its interval and items, or why it has no value. */
 function cellWords(cell) {
   if (cell === null) return "No result";
-  if (cell.value === null) return cell.reason;
+  if (cell.value === null) return `No value: ${(cell.reason ?? "not told why").replaceAll("_", " ")}`;
   if (cell.low === null) return null;
   return `${cell.rough ? "about " : ""}${score(cell.low)} to ${score(cell.high)}, ${plural(cell.n_items, "item")}`;
 }
@@ -256,9 +264,9 @@ function sizeColumns() {
   const weights = (place) => inMib(fact("weight_bytes")(place));
   return [
     number("parameters", "Params", "Parameters of the model", fact("parameters"), count, { better: -1 }),
-    number("dimensions", "Dims", "Length of a vector", lengthOfVectors, whole, { better: -1 }),
+    number("dimensions", "Dims", "Length of a vector", lengthOfVectors, digits, { better: -1 }),
     number("memory", "Weights", "Memory that its weights take", weights, mebibytes, { better: -1 }),
-    number("vector", "Bytes/vector", "Bytes of a vector as it is stored", measure("vector_bytes"), whole, { better: -1 }),
+    number("vector", "Bytes/vector", "Bytes of a vector as it is stored", measure("vector_bytes"), digits, { better: -1 }),
     number("index", "Index", "Size of the indexes of all tasks together", measure("index_mib"), mebibytes, { better: -1 }),
   ].map((column) => ({ ...column, group: "Size" }));
 }
@@ -267,7 +275,7 @@ function qualityKeptColumn() {
   const beside = board.reference === null ? "the reference" : board.models[board.reference].label;
   const note = `Quality kept: its mean over the tasks chosen, beside that of ${beside}`;
   const way = direction(); // once: it looks at every column
-  return number("kept", "Kept", note, withReference((place) => keptQuality(place, way)), percent, { group: "Beside the reference" });
+  return number("kept", "Quality", note, withReference((place) => keptQuality(place, way)), percent, { group: "Beside the reference" });
 }
 
 /* A mean as a share of the reference's, for the tasks chosen now; as workflows/boards/retention.py has it for all. */
@@ -327,7 +335,7 @@ function about() {
   return [
     text("backend", "Backend", "What ran it", spec("backend")),
     text("precision", "Precision", "Number format inside the model", (place) => (hasVectors(place) ? spec("dtype")(place) : null)),
-    number("dimensions", "Dims", "Length of a vector", lengthOfVectors, whole, { better: 0 }),
+    number("dimensions", "Dims", "Length of a vector", lengthOfVectors, digits, { better: 0 }),
     number("tokens", "Max tokens", "Tokens kept of a text", fact("max_tokens"), digits),
     text("prompts", "Prompts", "Text put before inputs", promptWords, { kind: "text wide" }),
     text("licence", "Licence", "As its makers declare it", fact("license")),

@@ -46,7 +46,7 @@ function overallPart(one, other) {
       ? ["waived", `${better === one ? "A" : "B"} is better`, "The board's tests tell the two apart: all pairs of its models, corrected by Holm."]
       : ["unsure", "Not told apart", "The board's tests don't tell the two apart: all pairs of its models, corrected by Holm."];
   const own = test ? ` Tested as if they were the only two, and corrected for nothing: p ${probability(test.p)}.` : "";
-  return element("div", { class: `gate ${verdict[0]}` }, element("p", {}, element("strong", { class: "badge" }, verdict[1]), " ", dataText(verdict[2] + own)));
+  return element("div", { class: `gate ${verdict[0]}` }, element("p", {}, element("strong", { class: "badge" }, verdict[1]), " ", dataText(verdict[2] + own, { dir: "ltr" })));
 }
 
 function untestedOf(one, other) {
@@ -57,11 +57,13 @@ function untestedOf(one, other) {
 
 function comparedTasks(one, other) {
   const shown = page.chosen;
+  if (!shown.length) return element("section", {}, element("h3", {}, "Quality"), element("p", { class: "muted" }, "No task is chosen."));
   const rows = shown.map((column) => comparedTask(one, other, column));
   const columns = rankedPlaces();
   if (columns.length > 1 && isOneWay(columns)) rows.unshift(comparedMean(one, other, columns));
   const table = plainTable("B less A, task by task", ["Task", "A", "B", "Difference", "p", "Finding"], rows, [0, 5]);
-  return element("section", {}, element("h3", {}, "Quality"), table,
+  const isTested = shown.some((column) => pairTest(one, other, [column]) !== null);
+  return element("section", {}, element("h3", {}, "Quality"), table, !isTested ? null :
     element("p", { class: "small muted" }, `p is of the t-test of this pair on this task alone, corrected for nothing: one in ${Math.round(1 / (1 - board.level))} such tests finds a difference where there is none.`));
 }
 

@@ -54,11 +54,16 @@ function pickWords(isPicked) {
 }
 
 function rankSentence(place) {
-  const { rank, rank_low: low, rank_high: high, letters } = page.standings[place];
+  const { rank, rank_low: low, rank_high: high } = page.standings[place];
   const part = page.chosen.length < board.columns.length ? ` on ${page.chosen.length} of ${plural(board.columns.length, "task")}` : "";
   if (!isKnown(rank)) return `Not ranked${part}`;
-  const open = isKnown(low) ? `, ${low === high ? "and no other" : `between ${low} and ${high}`} by the data; letters ${letters}` : ", without an interval";
-  return `Rank ${rank}${open}${part}`;
+  if (!isKnown(low)) return `Rank ${rank}${part}, without an interval`;
+  return `Rank ${rank}${part}; the data leaves ${low === high ? "no other" : `ranks ${low} to ${high}`} open`;
+}
+
+/* Names of the models that the board's tests don't tell it from. */
+function tiedWith(place) {
+  return board.tested.filter((other) => other !== place && areApart(place, other) === false).map(labelOf);
 }
 
 function detailParts(place, model) {
@@ -91,8 +96,9 @@ function standingPart(place) {
     ["Mean over groups", score(standing.mean_type)],
     ["Rank by Borda", isKnown(standing.borda) ? String(standing.borda) : null],
     ...groups,
-    ["Gaps", standing.gaps ? plural(standing.gaps, "task") + " without a value" : null],
-    ["Interval of the rank", isKnown(standing.rank_low) ? null : standing.untested ?? "not tested"],
+    ["Not told apart from", listed(tiedWith(place), 5)],
+    ["Gaps", standing.gaps ? plural(standing.gaps, "task") : null],
+    ["No interval because", isKnown(standing.rank_low) ? null : standing.untested],
   ]);
 }
 
@@ -127,7 +133,7 @@ function isPart({ spec, facts = {}, digest, date }) {
     ["Precision", spec.dtype],
     ["Vectors", spec.quantize ? spec.quantize + (spec.rescore ? `, rescored ×${spec.rescore}` : "") : null],
     ["Parameters", isKnown(facts.parameters) ? count(facts.parameters) : null],
-    ["Dimensions", isKnown(facts.dimensions) ? String(facts.dimensions) + (spec.truncate_dim ? " (cut)" : "") : null],
+    ["Dimensions", isKnown(facts.dimensions) ? digits(facts.dimensions) + (spec.truncate_dim ? " (cut)" : "") : null],
     ["Tokens kept", isKnown(facts.max_tokens) ? facts.max_tokens.toLocaleString("en") : null],
     ["Pooling", spec.pooling],
     ["Similarity", spec.similarity],
@@ -186,7 +192,7 @@ function taskRow(place, column, reference, drawing) {
   const value = element("span", { class: "strong" }, score(cell?.value), cell?.trained_on === "declared" ? TRAINED : "");
   const there = element("span", { class: "drawn-interval" }, ...(cell && isKnown(cell.value)
     ? [drawing(column), element("span", { class: "below" }, (cell.rough ? "≈" : "") + (interval(cell.low, cell.high) || "no interval"))]
-    : [element("span", { class: "muted" }, dataText(cell ? cell.reason ?? "undefined" : "a gap: not evaluated"))]));
+    : [element("span", { class: "muted" }, dataText(cell ? `no value: ${(cell.reason ?? "not told why").replaceAll("_", " ")}` : "a gap: not evaluated"))]));
   const beside = isKnown(reference) ? besideReference(place, reference, column) : [];
   const items = cell?.imported ? "published" : cell?.n_items ? cell.n_items.toLocaleString("en") + (inAll && inAll !== cell.n_items ? ` of ${inAll.toLocaleString("en")}` : "") : GAP;
   return [name, value, there, ...beside, items, cell?.result ? element("code", {}, dataText(cell.result)) : GAP];

@@ -45,10 +45,6 @@ function signed(value) {
   return `${value < 0 ? "−" : value > 0 ? "+" : ""}${score(Math.abs(value))}`;
 }
 
-function whole(value) {
-  return isKnown(value) ? String(value) : GAP;
-}
-
 /* 22.7 M, 1.5 B. */
 function count(value) {
   if (!isKnown(value)) return GAP;

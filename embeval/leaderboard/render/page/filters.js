@@ -90,14 +90,15 @@ function tick(name, words) {
 function takeFilters(form) {
   for (const field of form.querySelectorAll("[name]")) {
     if (field.type === "checkbox") filters[field.name] = field.checked;
-    else if (field.type === "number") filters[field.name] = field.value === "" ? null : Number(field.value);
+    else if (field.type === "number") filters[field.name] = sizeFrom(field.value);
     else filters[field.name] = field.value;
   }
 }
 
+/* A field that somebody types in is left alone: of "1." it says that it holds 1. */
 function showFilters() {
   document.getElementById("search").value = filters.text;
-  for (const field of document.querySelectorAll("#filters [name]")) {
+  for (const field of document.querySelectorAll("#filters [name]:not(input[type=number]:focus)")) {
     if (field.type === "checkbox") field.checked = filters[field.name];
     else field.value = filters[field.name] ?? "";
   }
@@ -113,15 +114,18 @@ function clearFilters() {
 }
 
 function filtersChanged() {
-  const typing = document.activeElement?.matches("#filters input[type=number]") ? document.activeElement : null;
-  const typed = typing?.value;
   showFilters();
-  if (typing !== null) typing.value = typed;
   address.set({
     q: filters.text, from: asText(filters.from), to: asText(filters.to), items: filters.items ? "1" : "", own: filters.own ? "1" : "",
     ...Object.fromEntries(Object.keys(LISTS).map((name) => [name, filters[name]])),
   });
   redraw();
+}
+
+/* What somebody gave as a size; null where it is none. */
+function sizeFrom(text) {
+  const size = text.trim() === "" ? NaN : Number(text);
+  return size >= 0 && Number.isFinite(size) ? size : null;
 }
 
 function asText(value) {
@@ -132,8 +136,7 @@ function asText(value) {
 function readFilters() {
   filters.text = address.get("q") ?? "";
   for (const name of ["from", "to"]) {
-    const given = address.get(name);
-    filters[name] = given !== null && given !== "" && Number(given) >= 0 ? Number(given) : null;
+    filters[name] = sizeFrom(address.get(name) ?? "");
   }
   filters.items = address.get("items") === "1";
   filters.own = address.get("own") === "1";

@@ -70,7 +70,7 @@ function shades(cells, columns, isDifference) {
 function heatDrawing({ rows, columns, cells, isDifference, palette, width }) {
   const names = rows.map((place) => labelOf(place) + (isDifference && place === heatView.against ? " (this one)" : ""));
   const room = Math.min(roomFor(names.map((name) => shortened(name, 60)), width), Math.max(width * 0.34, 110));
-  const cellWidth = Math.max((width - room - 12) / columns.length, 26);
+  const cellWidth = Math.max((width - room - 12) / columns.length, isPrinting ? 8 : 26);
   const hasTexts = cellWidth >= 46;
   const headings = columns.map((column) => shortened(board.columns[column].heading, LONGEST_HEADING));
   const isSlanted = headings.some((text) => textWidth(text, 11) > cellWidth - 4);
@@ -96,7 +96,7 @@ function heatDrawing({ rows, columns, cells, isDifference, palette, width }) {
       annotations: [...(hasTexts ? heatTexts(texts, inks) : []), ...groupLabels(columns, cellWidth, palette)],
       shapes: groupEdges(columns, palette),
       xaxis: { side: "top", range: [-0.5, columns.length - 0.5], showgrid: false, ticks: "", tickangle: isSlanted ? 40 : 0, tickvals: columns.map((_, number) => number), ticktext: headings.map((text) => plotted(text)), tickfont: { size: 11, color: palette.text } },
-      yaxis: { range: [rows.length - 0.5, -0.5], showgrid: false, tickvals: rows.map((_, row) => row), ticktext: names.map((name) => plotted(fitting(name, room - 12))), tickfont: { size: 11, color: palette.text } },
+      yaxis: { range: [rows.length - 0.5, -0.5], showgrid: false, ticks: "", tickvals: rows.map((_, row) => row), ticktext: names.map((name) => plotted(fitting(name, room - 12))), tickfont: { size: 11, color: palette.text } },
     },
   };
 }
@@ -161,6 +161,7 @@ function heatWords(rows, cells, isDifference) {
   const part = rows.length < page.visible.length ? `The first ${rows.length} of ${plural(page.visible.length, "model")} shown. ` : "";
   if (!isDifference) return `${part}Values; each task is shaded from its worst to its best model here.`;
   const found = cells.filter((_, row) => rows[row] !== heatView.against).flat().map(({ good }) => good).filter(isKnown);
-  const [total, better, worse] = [found.length, found.filter((good) => good > 0).length, found.filter((good) => good < 0).length];
-  return `${part}Differences to ${shortened(labelOf(heatView.against), 60)}: of ${plural(total, "value")}, ${better.toLocaleString("en")} are better and ${worse.toLocaleString("en")} worse.`;
+  const [better, worse] = [found.filter((good) => good > 0), found.filter((good) => good < 0)].map(({ length }) => length.toLocaleString("en"));
+  const told = found.length ? `of ${plural(found.length, "value")}, ${better} are better and ${worse} worse` : "no other model shown has a value to hold against it";
+  return `${part}Differences to ${shortened(labelOf(heatView.against), 60)}: ${told}.`;
 }

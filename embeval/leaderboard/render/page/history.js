@@ -1,16 +1,19 @@
 /* The score of each model over its revisions. */
+const MOST_HISTORY = 6; // as many as look unlike each other
+
 const historyPicture = {
   id: "picture-history",
   title: "Revisions over time",
   wide: true,
   make: ({ palette, width }) => {
-    const lines = historyLines();
+    const all = historyLines();
+    const lines = all.slice(0, MOST_HISTORY);
     if (!lines.length) return { words: "No model here was evaluated in more than one revision." };
     const looks = lines.map((_, number) => ({
-      color: palette.series[number % palette.series.length], symbol: SYMBOLS[number % SYMBOLS.length], dash: "solid",
+      color: palette.series[number], symbol: SYMBOLS[number], dash: "solid",
     }));
     return {
-      words: historyWords(lines),
+      words: historyWords(lines, all.length),
       legend: lines.map(([name], number) => legendEntry(legendMark(looks[number]), name)),
       ...historyDrawing(lines, looks, palette, width),
       table: () => ({
@@ -29,7 +32,13 @@ function historyLines() {
   const mean = (point) => columns.reduce((total, place, number) => total + shares[number] * (point.values[place] ?? NaN), 0);
   const points = board.history.map((point) => ({ point, place: placeOfPoint(point), value: mean(point) }));
   const lines = [...Map.groupBy(points.filter(({ value }) => !Number.isNaN(value)), ({ point }) => point.model)];
-  return lines.filter(([, found]) => found.length > 1 && isShown(found));
+  return lines.filter(([, found]) => found.length > 1 && isShown(found)).sort(([, one], [, other]) => standsAt(one) - standsAt(other));
+}
+
+/* Those that stand first in the table come first, and those picked before them. */
+function standsAt(points) {
+  const order = [...page.picked, ...page.visible];
+  return Math.min(...points.map(({ place }) => order.indexOf(place)).filter((at) => at >= 0), order.length);
 }
 
 /* Filters hide a model's line once none of its revisions is left in the table. */
@@ -46,14 +55,15 @@ function shortRevision(revision) {
   return visibleText(revision.replace(/^(sha256|builtin):/, "")).slice(0, 8);
 }
 
-function historyWords(lines) {
+function historyWords(lines, n) {
   const columns = rankedPlaces();
   const higher = board.columns[columns[0]].higher_is_better;
   const told = lines.slice(0, 3).map(([name, points]) => {
     const change = points.at(-1).value - points[0].value;
     return `${shortened(name, 60)}: ${signed(change)} over ${plural(points.length, "revision")}`;
   });
-  return `Mean over the chosen tasks, ${higher ? "more" : "less"} being better. ${told.join("; ")}.`;
+  const part = lines.length < n ? `The first ${lines.length} of ${plural(n, "model")} with several revisions. ` : "";
+  return `${part}Mean over the chosen tasks, ${higher ? "more" : "less"} being better. ${told.join("; ")}.`;
 }
 
 function historyDrawing(lines, looks, palette, width) {

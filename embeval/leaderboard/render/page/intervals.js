@@ -8,6 +8,7 @@ const ranksPicture = {
   make: ({ palette, width }) => {
     const all = page.visible.filter((place) => isKnown(page.standings[place].rank));
     if (!all.length) return { words: "No model shown has a rank." };
+    if (all.length === 1) return { words: `Only ${listed(all.map(labelOf))} has a rank here.` };
     const rows = foremostRanks(all);
     const tested = rows.filter((place) => isKnown(page.standings[place].rank_low));
     return {
@@ -35,9 +36,10 @@ function foremostRanks(places) {
 
 function ranksWords(rows, tested, n) {
   const left = rows.length < n ? `${rows.length} of ${plural(n, "ranked model")}, those with an interval first. ` : "";
-  if (!tested.length) return `${left}No interval of a rank: models without items can't be tested.`;
+  if (!tested.length) return `${left}No rank here has an interval: ${whyUntestedHere(rows)}.`;
   const level = `${Number((board.level * 100).toPrecision(4))} %`;
-  return `${left}${leadersWords(tested, n)} Bars reach from the best to the worst rank that the data leaves open (${level}, all pairs corrected by Holm).`;
+  const leaders = leadersWords(tested, n);
+  return `${left}${leaders}${leaders && " "}Bars reach from the best to the worst rank that the data leaves open (${level}, all pairs corrected by Holm).`;
 }
 
 /* Which of these models may be the best; empty where none is tested. */
@@ -46,14 +48,22 @@ function leadersWords(places = board.models.keys(), n = null) {
   const tested = ranked.filter((place) => isKnown(page.standings[place].rank_low));
   if (!tested.length) return "";
   const leaders = tested.filter((place) => page.standings[place].rank_low === 1).map(labelOf);
+  if (!leaders.length) return "";
   const among = tested.length < (n ?? ranked.length) ? `Of the ${plural(tested.length, "model")} tested, ` : "";
   return leaders.length === 1 ? `${among}${listed(leaders)} is the best by the data.` : `${among}${listed(leaders, 4)} may each be the best.`;
+}
+
+/* The reason that most of them share. */
+function whyUntestedHere(places) {
+  const reasons = Map.groupBy(places, (place) => page.standings[place].untested ?? "not tested");
+  const [[reason]] = [...reasons].sort(([, one], [, other]) => other.length - one.length);
+  return shortened(reason.replace(/^no interval: /, ""), 120);
 }
 
 function ranksLegend(rows, tested, palette) {
   const found = [];
   if (tested.length) found.push([legendMark({ color: palette.accent, dash: "solid" }), "rank with its interval"]);
-  if (tested.length < rows.length) found.push([legendMark({ color: palette.muted, hollow: true }), "no items, no interval"]);
+  if (tested.length < rows.length) found.push([legendMark({ color: palette.muted, hollow: true }), "without an interval"]);
   if (tested.length) found.push([element("span", { class: "letters" }, "a b"), "models that share a letter can't be told apart"]);
   return found.map(([mark, text]) => legendEntry(mark, text));
 }
@@ -85,7 +95,7 @@ function ranksDrawing(rows, tested, palette, width) {
       })),
       xaxis: { side: "top", range: [0.5, last + 0.5], tickvals: wholeTicks(last), showline: false, title: { text: "Rank", standoff: 4, font: { size: 12, color: palette.muted } } },
       yaxis: {
-        range: [rows.length - 0.4, -0.6], tickvals: rows.map((_, row) => row), tickfont: { size: 11, color: palette.text },
+        range: [rows.length - 0.4, -0.6], ticks: "", tickvals: rows.map((_, row) => row), tickfont: { size: 11, color: palette.text },
         ticktext: names.map((name) => plotted(fitting(name, room - 12))),
       },
     },

@@ -5,8 +5,10 @@ const TURNING = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // would turn the d
 function shortened(text, length = 30) {
   const line = visibleText(text).replace(TURNING, "\ufffd").replace(/\s+/g, " ").trim();
   if (line.length <= length) return line;
+  const characters = [...line]; // some take two places in a string
+  if (characters.length <= length) return line;
   const end = Math.floor((length - 1) * 0.45);
-  return `${line.slice(0, length - 1 - end).trimEnd()}…${line.slice(-end).trimStart()}`;
+  return `${characters.slice(0, length - 1 - end).join("").trimEnd()}…${characters.slice(-end).join("").trimStart()}`;
 }
 
 /* plotly reads tags and entities in every label: none are left in a text from data. */

@@ -32,7 +32,7 @@ function pareto(quality, cost, palette, width) {
   const points = page.visible
     .map((place) => ({ place, x: cost.value(board.models[place]), y: quality.value(place) }))
     .filter(({ x, y }) => isKnown(x) && isKnown(y));
-  if (!points.length) return { words: `No model shown has both: ${quality.name} and ${cost.name}.` };
+  if (!points.length) return { words: `No model shown has a value of both: ${quality.name}, ${cost.name}.` };
   const front = frontOf(points, cost.higher, quality.higher);
   const scale = logScale(points.map((point) => point.x));
   for (const point of points) {
@@ -117,7 +117,8 @@ function logTicks(from, to) {
   const steps = (factors) => inside(powers.flatMap((power) => factors.map((factor) => factor * power)));
   const tens = inside(powers);
   if (tens.length > 3) return tens.length > 7 ? tens.filter((_, place) => place % 2 === 0) : tens;
-  return [steps([1, 3]), steps([1, 2, 5]), steps([1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9])].find((found) => found.length > 2) ?? tens;
+  const finest = steps([1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]);
+  return [steps([1, 3]), steps([1, 2, 5])].find((found) => found.length > 2) ?? finest;
 }
 
 function tickText(value) {
@@ -196,7 +197,7 @@ function paretoLegend(points, palette) {
 function paretoWords(points, front, quality, cost) {
   const missing = page.visible.length - points.length;
   const names = front.map((point) => labelOf(point.place));
-  const parts = [`${names.length === 1 ? `${listed(names)} is` : `${listed(names, 4)} are`} on the front of ${plural(points.length, "model")}: no other is better on both axes.`];
+  const parts = points.length === 1 ? [`Only ${listed(names)} has a value of both.`] : [`${names.length === 1 ? `${listed(names)} is` : `${listed(names, 4)} are`} on the front of ${plural(points.length, "model")}: no other is better on both axes.`];
   if (missing) parts.push(`${plural(missing, "model")} without one of the two ${missing === 1 ? "is" : "are"} left out.`);
   if (points.some((point) => point.interval)) parts.push("Whiskers are confidence intervals.");
   return parts.join(" ");

@@ -7,7 +7,7 @@ const profilePicture = {
   wide: true,
   make: ({ palette, width }) => {
     const { axes, left, isByTask } = profileAxes();
-    if (axes.length < 2) return { words: "One kind of task alone makes no profile: choose more tasks." };
+    if (axes.length < 2) return { words: left.length ? "Fewer than two kinds of tasks have scores up to 1 of which more is better." : "One kind of task alone makes no profile." };
     const rows = foremost(page.visible.filter((place) => axes.some((axis) => isKnown(axis.value(place)))), MOST_LINES);
     if (!rows.length) return { words: "No model shown has a value on these tasks." };
     const looks = rows.map((_, row) => ({ color: palette.series[row], symbol: SYMBOLS[row], dash: DASHES[row] }));
@@ -36,10 +36,19 @@ function profileWords(rows, axes, left, isByTask) {
   const first = axes.map((axis) => [axis, rows.filter((place) => isKnown(axis.value(place))).sort((one, other) => axis.value(other) - axis.value(one))[0]]);
   const wins = Map.groupBy(first.filter(([, place]) => place !== undefined), ([, place]) => place);
   const [leader, won] = [...wins].sort(([, one], [, other]) => other.length - one.length)[0];
-  const parts = [`${page.picked.length ? "Models picked, the reference and the first ones" : "The first models and the reference"}, by ${isByTask ? "task" : "mean of each kind of task"}.`];
-  parts.push(`${shortened(labelOf(leader), 60)} is the best of them on ${won.length} of ${plural(axes.length, "axis", "axes")}.`);
-  if (left.length) parts.push(`Left out, being no scores up to 1: ${listed(left.map((axis) => axis.name))}.`);
+  const parts = [`${whoIsShown(rows)}, by ${isByTask ? "task" : "mean of each kind of task"}.`];
+  if (rows.length > 1) parts.push(`${shortened(labelOf(leader), 60)} is the best of them on ${won.length} of ${plural(axes.length, isByTask ? "task" : "kind")}.`);
+  if (left.length) parts.push(`Left out, not being scores up to 1 of which more is better: ${listed(left.map((axis) => axis.name))}.`);
   return parts.join(" ");
+}
+
+function whoIsShown(rows) {
+  if (rows.length === 1) return shortened(labelOf(rows[0]), 60);
+  if (rows.length === page.visible.length) return "All models shown";
+  const isPicked = page.picked.some((place) => rows.includes(place));
+  const named = [isPicked ? "those picked" : null, rows.some(isReference) ? "the reference" : null, "the first models"].filter(Boolean);
+  const sentence = listed(named);
+  return sentence[0].toUpperCase() + sentence.slice(1);
 }
 
 function profileDrawing(rows, axes, looks, palette, width) {

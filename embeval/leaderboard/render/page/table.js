@@ -1,5 +1,6 @@
 /* The table: DataTables sorts, searches and pages; columns and cells are ours. Rows are places of models. */
 const PAGE_LENGTH = 50;
+const LONG_TITLE = 32; // of a heading that is wrapped or shortened
 const BY_NAME = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 const table = { DataTable: null, shown: null, columns: [], view: "overview", order: { key: "rank", way: "asc" } };
 
@@ -48,7 +49,7 @@ function rebuild() {
   place.replaceChildren(made);
   table.shown = new table.DataTable(made, options());
   const scrolled = place.querySelector(".dt-layout-table");
-  document.getElementById("told-once").textContent = toldOnce(table.view);
+  document.getElementById("told-once").replaceChildren(...toldOnce(table.view));
   for (const [name, value] of [["tabindex", 0], ["role", "region"], ["aria-label", "Models, scrolls"]]) scrolled.setAttribute(name, value);
   // The names of groups stay in sight beside the column of models, however wide that is.
   scrolled.style.setProperty("--names", `${made.querySelector("thead th.model").offsetWidth}px`);
@@ -111,8 +112,8 @@ function caption() {
 /* Two lines of headings where columns belong to groups. */
 function heading() {
   const titles = element("tr", {}, table.columns.map((column, number) =>
-    element("th", { scope: "col", title: column.note, "data-key": column.key, class: startsGroup(column, number) },
-      column.kind === "pick" ? element("span", { class: "hidden" }, column.title) : dataText(column.title), column.below ? element("span", { class: "below" }, dataText(column.below)) : null)));
+    element("th", { scope: "col", title: column.note, "data-key": column.key, class: `${startsGroup(column, number)}${column.title.length > LONG_TITLE ? " long" : ""}` },
+      column.kind === "pick" ? element("span", { class: "hidden" }, column.title) : dataText(shortened(column.title, 2 * LONG_TITLE)), column.below ? " " : null, column.below ? element("span", { class: "below" }, dataText(column.below)) : null)));
   if (table.columns.every((column) => !column.group)) return element("thead", {}, titles);
   const groups = element("tr", { class: "groups" });
   for (let start = 0, end; start < table.columns.length; start = end) {
@@ -122,7 +123,7 @@ function heading() {
     for (end = start + 1; end < table.columns.length && table.columns[end].group === group && !isAlone(table.columns[end]); ) end += 1;
     const attributes = { colspan: end - start, "data-dt-order": "disable" };
     groups.append(group
-      ? element("th", { ...attributes, scope: "colgroup", class: "named" }, dataText(group))
+      ? element("th", { ...attributes, scope: "colgroup", class: "named", title: group.length > LONG_TITLE ? visibleText(group) : null }, dataText(shortened(group, LONG_TITLE)))
       : element("td", { ...attributes, class: kind === "model" ? "model" : startsGroup(table.columns[start], start) }));
   }
   return element("thead", {}, groups, titles);
