@@ -197,7 +197,9 @@ def _no_lists(value: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem((key,), f"must be a list: [{value[key]}]")
     tasks = value.get("tasks")
     for place, entry in enumerate(tasks if isinstance(tasks, list) else ()):
-        if not isinstance(entry, str | dict):
+        if isinstance(entry, str) and not entry.strip():
+            yield Problem(("tasks", place), "must not be empty")
+        elif not isinstance(entry, str | dict):
             yield Problem(("tasks", place), f"must be the name of a task, or keys such as 'task', not {entry!r}")
 
 

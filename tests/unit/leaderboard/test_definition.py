@@ -102,6 +102,7 @@ def test_nothing_has_to_be_said(tmp_path: Path) -> None:
         (f"results:\n  - {'x' * 300}", 2, "results[0]: the name is too long for this file system."),
         ("results:\n  - ~nobody-of-that-name/x", 2, "results[0]: '~nobody-of-that-name/x': the home folder"),
         ("title: x\ngate: none.yaml", 2, "gate: no such file: "),
+        ("tasks:\n  - docs\n  - ' '", 3, "tasks[1]: must not be empty"),
         ("reference: ''", 1, "reference: must not be empty"),
         ("title: x\ntitle: y", 2, "the key 'title' stands here twice"),
         ("title: x\nresults: ../r", 2, "results: must be a list: [../r]"),
