@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -25,14 +26,23 @@ def find(given: str) -> Path:
     Raises ``UnknownNameError`` with the closest names for none.
     """
     path = expanded(given)
-    if path.is_file():
+    if _is_file(path):
         return path
     folders = [path] if os.sep in given or given.startswith(("~", ".")) else [FOLDER / given, path]
     for folder in folders:
-        if (found := folder / FILE_NAME).is_file():
+        if _is_file(found := folder / FILE_NAME):
             return found
     known = [each.parent.name for each in there()]
     raise UnknownNameError("board", given, known, hint=f"A board is a folder with a {FILE_NAME}. {INIT}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # no file can be called so
+            return False
+        raise
 
 
 def there() -> list[Path]:

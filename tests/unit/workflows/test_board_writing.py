@@ -192,6 +192,8 @@ def test_where_boards_lie(mine: Definition, monkeypatch: pytest.MonkeyPatch) -> 
     assert finding.one(None) == found
     with pytest.raises(UnknownNameError, match=r"Unknown board 'mein'. Did you mean 'mine'\?"):
         finding.find("mein")
+    with pytest.raises(UnknownNameError, match="Unknown board 'xxx"):
+        finding.find("x" * 5000)
     board(root, TEXT, name="other")
     assert finding.chosen([]) == [found, Path("leaderboards/other/board.yaml")]
     assert finding.chosen(["other", "mine", "other"]) == [Path("leaderboards/other/board.yaml"), found]
