@@ -19,6 +19,7 @@ FILE_NAME = "board.yaml"
 LISTS = ("results", "imported", "tags", "models", "tasks", "outputs")
 """Its keys that hold lists."""
 RankBy = Literal["mean_task", "mean_type", "borda"]
+Gaps = Literal["exclude", "rank"]
 Output = Literal["html", "readme", "svg", "csv", "json", "parquet"]
 OUTPUTS: dict[Output, str] = {
     "html": "index.html",
@@ -81,7 +82,7 @@ class BoardFile:
     rank_by: RankBy = "mean_task"
     """``mean_task``: mean over tasks; ``mean_type``: mean over groups of the means within them; ``borda``: Borda's
     count of the ranks on each task."""
-    gaps: Literal["exclude", "rank"] = "exclude"
+    gaps: Gaps = "exclude"
     """Models without a value on some task: not ranked, or ranked as if they were the worst there, and marked."""
     reference: str | None = None
     """The model that others are held against: its label or name."""

@@ -19,7 +19,7 @@ from embeval.core.paths import content
 from embeval.core.result import Imported, TrainedOn
 from embeval.core.specs import ModelSpec
 from embeval.errors import StoreError
-from embeval.leaderboard.definition import Output, RankBy
+from embeval.leaderboard.definition import Gaps, Output, RankBy
 
 SCHEMA_VERSION = 1
 """Version of the form of a built board."""
@@ -301,7 +301,7 @@ class Snapshot:
     """What a reader should know."""
     rank_by: RankBy = "mean_task"
     """What it is ranked by."""
-    gaps: str = "exclude"
+    gaps: Gaps = "exclude"
     """What becomes of models with gaps."""
     level: float = 0.95
     """Confidence of intervals and tests."""

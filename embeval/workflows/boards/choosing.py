@@ -13,6 +13,7 @@ from embeval.leaderboard.board import RowKey, unique_labels
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Model
 from embeval.store.pins import Tag
+from embeval.workflows.sides import TAG
 
 T = TypeVar("T")
 SHOWN = 8
@@ -113,10 +114,10 @@ def production(definition: Definition, shown: Sequence[Model], tags: Mapping[str
     given = definition.board.production
     if given is None:
         return None
-    tag = tags.get(given.removeprefix("tag:"))
+    tag = tags.get(given.removeprefix(TAG))
     if tag is None:
         names = {each.label: each for each in shown}
-        if given.startswith("tag:") or not fitting(given, {label: (label, m.spec.name) for label, m in names.items()}):
+        if given.startswith(TAG) or not fitting(given, {label: (label, m.spec.name) for label, m in names.items()}):
             there = [*tags, *names]
             raise definition.wrong(("production",), f"no tag or model is called {given!r}. {known(there, given)}")
         return shown[one_model(definition, "production", given, shown)].label

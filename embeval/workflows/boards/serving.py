@@ -30,8 +30,6 @@ from embeval.pages import page
 from embeval.workflows.boards import building, watching, writing
 
 HOST = "127.0.0.1"
-PORT = 8377
-"""Where a board is served unless said otherwise."""
 INTERVAL_S = 1.0
 """Between two looks at the results."""
 BUSY = 10
