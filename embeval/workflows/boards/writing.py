@@ -49,7 +49,7 @@ def _parquet(made: Snapshot) -> bytes:
     try:
         return parquet(made)
     except OverflowError:
-        raise StoreError("A whole number in these results has more than 64 bits: no count or size is so large.") from None
+        raise StoreError("A whole number in these results has more than 64 bits: no count is so large.") from None
 
 
 FORMS: Mapping[Output, Callable[[Snapshot], bytes]] = {
