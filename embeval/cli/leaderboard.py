@@ -13,6 +13,7 @@ from embeval.cli._state import DebugOption, JsonOption, QuietOption, ResultsOpti
 from embeval.errors import EmbevalError, ExitCode, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 app = typer.Typer(
@@ -20,6 +21,9 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Shows stored results as a table of models by tasks, or builds pages of them.",
 )
+
+MOST_FAILURES = 20
+"""Failed runs that are named."""
 
 
 class Format(StrEnum):
@@ -102,8 +106,15 @@ def show(
         _state.out(_tables.board(found, _state.console()))
     for remark in found.remarks():
         _state.out(remark)
-    for failure in found.failures:
+    _note_failures(found.failures)
+
+
+def _note_failures(failures: Sequence[str]) -> None:
+    """The first failed runs, a line each: a folder may hold thousands."""
+    for failure in failures[:MOST_FAILURES]:
         _state.note(f"Failed: {failure}")
+    if (more := len(failures) - MOST_FAILURES) > 0:
+        _state.note(f"… and {more} more, which --json shows.")
 
 
 def _show_board(given: str, others: list[str]) -> None:
@@ -126,8 +137,7 @@ def _show_board(given: str, others: list[str]) -> None:
     _state.out(_boards.table(made, _state.console()))
     for remark in _boards.remarks(made):
         _state.out(remark)
-    for failure in made.failures:
-        _state.note(f"Failed: {failure}")
+    _note_failures(made.failures)
 
 
 BoardsArgument = Annotated[

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from os import PathLike, fspath
 from pathlib import Path
 
+from embeval.core.characters import REPLACEMENT
 from embeval.errors import ConfigError
+
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Lone surrogates that stand for no byte of a name, which are the others."""
 
 
 def expanded(given: str | PathLike[str]) -> Path:
@@ -31,7 +36,8 @@ def seen_from_here(path: Path) -> Path:
 
 def readable(text: str) -> str:
     """A path, or a message that names one, with U+FFFD for what is no UTF-8 in it: as any file can hold it."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    known = _NO_BYTE.sub(REPLACEMENT, text)
+    return known.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def content(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,7 +199,9 @@ def _no_lists(value: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem((key,), f"must be a list: [{value[key]}]")
     tasks = value.get("tasks")
     for place, entry in enumerate(tasks if isinstance(tasks, list) else ()):
-        if not isinstance(entry, str | dict):
+        if isinstance(entry, str) and not entry.strip():
+            yield Problem(("tasks", place), "must not be empty")
+        elif not isinstance(entry, str | dict):
             yield Problem(("tasks", place), f"must be the name of a task, or keys such as 'task', not {entry!r}")
 
 
@@ -231,8 +234,11 @@ def _refuse_bad_paths(definition: Definition) -> None:
     if not board.results and not board.imported:
         raise definition.wrong(("results",), "name at least one folder, here or under 'imported'.")
     for key, given in (("results", board.results), ("imported", board.imported)):
+        places: dict[str, str] = {}
         for place, path in enumerate(given):
-            _folder(definition, (key, place), path)
+            folder = os.path.realpath(_folder(definition, (key, place), path))
+            if (other := places.setdefault(folder, path)) is not path:
+                raise definition.wrong((key, place), f"{path!r} is the same folder as {other!r}.")
     if board.data is not None:
         _folder(definition, ("data",), board.data)
     if board.gate is not None and not _folder(definition, ("gate",), board.gate).is_file():

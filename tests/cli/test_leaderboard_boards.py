@@ -132,6 +132,15 @@ def test_what_to_know_of_a_board_is_told(project: Path) -> None:
     assert told in run(project, "show", "--board", "mine").out
 
 
+def test_thousands_of_failed_runs(project: Path, tmp_path: Path) -> None:
+    """The first are named, and how many more there are; --json has all."""
+    made = snapshot.Snapshot(title="x", columns=(), models=(), failures=tuple(f"run {n}" for n in range(3000)))
+    (tmp_path / "other.json").write_text(snapshot.dumps(made), encoding="utf-8")
+    lines = run(project, "show", "--board", "other.json").err.splitlines()
+    assert lines[-21:] == [*(f"Failed: run {n}" for n in range(20)), "… and 2980 more, which --json shows."]
+    assert len(run(project, "show", "--board", "other.json", "--json").json["failures"]) == 3000
+
+
 def test_show_a_board_as_it_was_built(project: Path) -> None:
     """Where the results aren't here, and of a board.json; where it was never built, that is the message."""
     missing = run(project, "show", "--board", "mine")

@@ -24,6 +24,8 @@ SIDE_BY_SIDE = 8
 UNBROKEN = "\N{NO-BREAK SPACE}"
 NAMED = 12
 """Groups of models, and models of a group, that are named."""
+FAILURES = 20
+"""Failed runs that are named."""
 Lines = Iterator[str]
 
 
@@ -347,7 +349,9 @@ def _remarks(made: Snapshot) -> Lines:
     if made.failures:
         n = len(made.failures)
         yield from ("", f"{plural(n, 'run')} {are(n)} missing because of a failure:", "")
-        yield from (f"- {escape(each)}" for each in made.failures)
+        yield from (f"- {escape(each)}" for each in made.failures[:FAILURES])
+        if (more := n - FAILURES) > 0:
+            yield f"- … and {more} more."
 
 
 def _how(_made: Snapshot) -> Lines:

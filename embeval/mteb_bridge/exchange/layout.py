@@ -97,10 +97,17 @@ def _place(file: Path) -> Place:
 def _meta(file: Path) -> dict[str, strict_json.Json]:
     """What ``model_meta.json`` holds; nothing where there is none, or none that can be read."""
     try:
-        value = strict_json.loads(file.read_bytes())
+        value = _loaded(file.read_bytes())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _loaded(data: bytes) -> strict_json.Json:
+    """The value in JSON. Raises ``ValueError``, also for half a character, which no file of ours could hold."""
+    value = strict_json.loads(data)
+    strict_json.canonical(value).encode("utf-8")
+    return value
 
 
 def _told(settings: Mapping[str, strict_json.Json]) -> dict[str, strict_json.Json]:
@@ -110,7 +117,7 @@ def _told(settings: Mapping[str, strict_json.Json]) -> dict[str, strict_json.Jso
 def _run(file: Path) -> dict[str, strict_json.Json]:
     """How a task was run: what its line of ``run_settings.jsonl`` tells; nothing where there is none."""
     try:
-        lines = [strict_json.loads(line) for line in (file.parent / RUNS).read_text(encoding="utf-8").splitlines()]
+        lines = [_loaded(line) for line in (file.parent / RUNS).read_bytes().splitlines()]
     except (OSError, ValueError):
         return {}
     of_task = [line for line in lines if isinstance(line, dict) and line.get("task") == file.stem]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -25,12 +26,12 @@ def find(given: str) -> Path:
     Raises ``UnknownNameError`` with the closest names for none, ``UsageError`` for a path that is none.
     """
     path = expanded(given)
-    if path.is_file():
+    if _is_file(path):
         return path
     is_path = os.sep in given or given.startswith(("~", "."))
     folders = [path] if is_path else [FOLDER / given, path]
     for folder in folders:
-        if (found := folder / FILE_NAME).is_file():
+        if _is_file(found := folder / FILE_NAME):
             return found
     if path.is_dir():
         raise UsageError(f"{path}: no {FILE_NAME} in this folder, so it is no board. {INIT}")
@@ -38,6 +39,15 @@ def find(given: str) -> Path:
         raise UsageError(f"{path}: no such board. {INIT}")
     known = [each.parent.name for each in there()]
     raise UnknownNameError("board", given, known, hint=f"A board is a folder with a {FILE_NAME}. {INIT}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # no file can be called so
+            return False
+        raise
 
 
 def there() -> list[Path]:

@@ -46,7 +46,10 @@ def _json(made: Snapshot) -> bytes:
 def _parquet(made: Snapshot) -> bytes:
     from embeval.leaderboard.render.parquet import parquet
 
-    return parquet(made)
+    try:
+        return parquet(made)
+    except OverflowError:
+        raise StoreError("A whole number in these results has more than 64 bits: no count is so large.") from None
 
 
 FORMS: Mapping[Output, Callable[[Snapshot], bytes]] = {

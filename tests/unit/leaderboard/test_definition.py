@@ -85,6 +85,7 @@ def test_nothing_has_to_be_said(tmp_path: Path) -> None:
         ),
         ("tasks:\n  - {task: a, heading: X}\n  - {task: b, heading: X}", 3, "another task is called 'X' too."),
         ("results: [a, b, a]", 1, "results[2]: 'a' stands here twice"),
+        ("results: [a, ../mine/a/]", 1, "results[1]: '../mine/a/' is the same folder as 'a'."),
         ("models:\n  - x\n  - x", 3, "models[1]: 'x' stands here twice; first in line 2."),
         ("outputs: [json, html, json]", 1, "outputs[2]: 'json' stands here twice"),
         ("title: x\nrank_by: mean", 2, "rank_by: Input should be 'mean_task', 'mean_type' or 'borda', not 'mean'"),
@@ -102,6 +103,7 @@ def test_nothing_has_to_be_said(tmp_path: Path) -> None:
         (f"results:\n  - {'x' * 300}", 2, "results[0]: the name is too long for this file system."),
         ("results:\n  - ~nobody-of-that-name/x", 2, "results[0]: '~nobody-of-that-name/x': the home folder"),
         ("title: x\ngate: none.yaml", 2, "gate: no such file: "),
+        ("tasks:\n  - docs\n  - ' '", 3, "tasks[1]: must not be empty"),
         ("reference: ''", 1, "reference: must not be empty"),
         ("title: x\ntitle: y", 2, "the key 'title' stands here twice"),
         ("title: x\nresults: ../r", 2, "results: must be a list: [../r]"),
@@ -125,6 +127,16 @@ def test_a_file_without_keys(text: str, tmp_path: Path) -> None:
     """A list or a word is no board."""
     with pytest.raises(ConfigError, match="must hold keys such as 'results' and 'tasks'"):
         board(tmp_path, text)
+
+
+def test_links(tmp_path: Path) -> None:
+    """One folder under two names would be read twice; a link that leads to itself is no folder, which is told later."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "link").symlink_to("results")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ConfigError, match=r"line 1: results\[1\]: '../../link' is the same folder as '../../results'"):
+        board(tmp_path, "results: [../../results, ../../link]\n")
+    assert board(tmp_path, "results: [../../loop]\n").board.results == ("../../loop",)
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from embeval.core import border
 from embeval.errors import MissingPackageError
 from embeval.leaderboard.render import html as page
 from embeval.leaderboard.snapshot import Cell, Snapshot
-from tests.support import boards
+from tests.support import boards, shown
 from tests.support.pages import with_texts
 
 HOSTILE = '</script><script>alert(1)</script><!--"&@@DATA@@\u2028\u2029'
@@ -120,3 +120,10 @@ def test_a_library_that_is_missing_is_named() -> None:
     """With what it is for."""
     with pytest.raises(MissingPackageError, match=r"(?s)The page of a board.*no_such_library"):
         page.library("no_such_library", "library.js")
+
+
+def test_thousands_of_failed_runs() -> None:
+    """The first, and how many more there are."""
+    text = page.html(replace(shown.small(), failures=tuple(f"run {number}" for number in range(3000))))
+    assert text.count("Failed:</span>") == 50
+    assert "<li>And 2950 more failed runs.</li>" in text

@@ -237,3 +237,14 @@ def test_texts_from_data_stay_texts(texts: list[str]) -> None:
     there = [re.sub(r"^reports/.*", "report", str(each["href"])) for tag, each in expected.tags if tag == "a"]
     assert [each for each in targets if each.endswith((".html", ".csv", ".yaml", ".json", ".parquet"))][:4] == there[:4]
     assert len(targets) == len(there)
+
+
+def test_thousands_of_failed_runs() -> None:
+    """Their number, the first, and how many more there are."""
+    made = replace(shown.small(), failures=tuple(f"run {number}" for number in range(3000)))
+    text = readme(made)
+    assert "3000 runs are missing because of a failure:" in text
+    assert [line for line in text.splitlines() if line.startswith(("- run", "- …"))] == [
+        *(f"- run {number}" for number in range(20)),
+        "- … and 2980 more.",
+    ]

@@ -17,7 +17,7 @@ from embeval.core.result import Failure, MetricValue
 from embeval.errors import ConfigError, MissingPackageError, StoreError
 from embeval.leaderboard import definition
 from embeval.leaderboard.definition import Definition
-from embeval.leaderboard.snapshot import Snapshot
+from embeval.leaderboard.snapshot import Snapshot, dumps
 from embeval.store.results import ResultStore
 from embeval.store.tags import Tags
 from embeval.workflows.boards import building, choosing, gathering
@@ -419,6 +419,9 @@ def test_published_files_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest
     assert told.startswith("Left out: ../../published/results/org__two/")
     with pytest.raises(ConfigError, match=r"line 2: imported\[0\]: .*: no result of mteb there that fits"):
         building.snapshot(only_published(tmp_path, "tasks: [STS22]\n"))
+    for name, half in (("model_meta.json", '{"max_tokens": "\\ud800"}'), ("run_settings.jsonl", '"\\ud800"')):
+        (tmp_path / "published" / "results" / "org__one" / ("a" * 40) / name).write_text(half, encoding="utf-8")
+    assert "\\ud800" not in dumps(building.snapshot(only_published(tmp_path))).encode().decode()
     (tmp_path / "empty").mkdir()
     for folder, said in (("empty", "no result of mteb there"), ("none", "no such folder")):
         with pytest.raises(ConfigError, match=said):

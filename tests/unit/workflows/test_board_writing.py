@@ -15,7 +15,7 @@ import pytest
 from embeval.errors import ConfigError, StoreError, UnknownNameError, UsageError
 from embeval.leaderboard import definition, snapshot
 from embeval.leaderboard.definition import Definition
-from embeval.leaderboard.snapshot import Snapshot
+from embeval.leaderboard.snapshot import Cell, Snapshot
 from embeval.workflows.boards import building, finding, opening, writing
 from embeval.workflows.boards.template import TEMPLATE
 from tests.support.board_files import NDCG, POOR, RECALL, board, three
@@ -88,6 +88,15 @@ def test_what_is_not_of_a_board_is_not_replaced(kind: str, name: str, mine: Defi
     file.write_bytes(file.read_bytes() + b"edited")
     writing.write(building.snapshot(found), found)  # what it made it also replaces
     assert writing.check(found).stale == ()
+
+
+def test_a_number_that_parquet_cannot_hold(mine: Definition) -> None:
+    """JSON holds any; the message is of the results and not of a library."""
+    made = building.snapshot(mine)
+    cell = replace(made.models[0].cells[0] or Cell(value=0.5), n_items=10**30)
+    huge = replace(made, models=(replace(made.models[0], cells=(cell, *made.models[0].cells[1:])), *made.models[1:]))
+    with pytest.raises(StoreError, match="more than 64 bits"):
+        writing.FORMS["parquet"](huge)
 
 
 @pytest.mark.parametrize("name", ["index.html", "board.json"])
@@ -225,6 +234,9 @@ def test_where_boards_lie(mine: Definition, monkeypatch: pytest.MonkeyPatch) -> 
         finding.find("leaderboards")
     with pytest.raises(UsageError, match=r"^leaderboards/mine/board\.yml: no such board\. 'embeval"):
         finding.find("leaderboards/mine/board.yml")
+
+    with pytest.raises(UnknownNameError, match="Unknown board 'xxx"):
+        finding.find("x" * 5000)
     board(root, TEXT, name="other")
     assert finding.chosen([]) == [found, Path("leaderboards/other/board.yaml")]
     assert finding.chosen(["other", "mine", "other"]) == [Path("leaderboards/other/board.yaml"), found]
