@@ -243,7 +243,7 @@ function standingsOf(chosen) {
   if (!columns.length) return board.models.map(() => ({ ...EMPTY, groups: {}, untested: "no column is ranked" }));
   const signs = columns.map((column) => (column.higher_is_better ? 1 : -1));
   const isOneWay = new Set(signs).size === 1;
-  const known = board.models.map((model) => counted.map((place, number) => valueAt(model, place) * signs[number]));
+  const known = board.models.map((_, row) => counted.map((place, number) => (VALUES[place][row] ?? NaN) * signs[number]));
   const gaps = known.map((row) => row.filter(Number.isNaN).length);
   const [ranks, bordaRanks] = ranksOf(known, gaps, columns, isOneWay);
   const means = meansOf(columns, signs);
@@ -258,10 +258,6 @@ function standingsOf(chosen) {
 const EMPTY = {
   rank: null, rank_low: null, rank_high: null, letters: null, mean_task: null, mean_type: null, borda: null, gaps: 0,
 };
-
-function valueAt(model, place) {
-  return model.cells[place]?.value ?? NaN;
-}
 
 /* What each column counts in the mean that is tested. */
 function rankShares(columns) {
