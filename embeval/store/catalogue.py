@@ -67,7 +67,7 @@ class _Folders:
     def files(self) -> list[str]:
         """What should be results."""
         inside = zip(self.places, self.names, strict=True)
-        of_tasks = ((place, names) for place, names in inside if names and place.count("/") == DEPTH - 1)
+        of_tasks = ((place, names) for place, names in inside if names and _depth(place) == DEPTH)
         return [f"{place}/{name}" for place, names in of_tasks for name in names.split("/")]
 
 
@@ -209,34 +209,47 @@ def _unchanged(places: Sequence[str], stamps: Stamps, known: _Catalogue) -> dict
 
 def _listed(root: str, known: _Folders, tell: Tell) -> tuple[_Folders, int]:
     """(the folders that are there now, how many of them had to be listed)."""
-    stamps = _stamps_of(root, known.places, folder=True)  # before any is listed: what changes meanwhile shows later
-    same = (stamps == known.stamps).all(axis=1)
-    if len(same) and same.all():
-        return known, 0
-    unchanged = {known.places[at]: at for at in np.flatnonzero(same)}
-    places: list[str] = []
-    seen: list[Stamp] = []
-    inside: list[str] = []
-    n_listed = 0
-    waiting = [("", 0)]
+    stamps = _stamps_of(root, known.places, folder=True)
+    changed = np.flatnonzero((stamps != known.stamps).any(axis=1)).tolist()
+    listed: dict[str, tuple[Stamp, str]] = {}
+    for place in (known.places[at] for at in changed):
+        with contextlib.suppress(OSError):  # it is told below, if it still is among those that are there
+            listed[place] = _inside(root, place)
+    if known.places and all(listed.get(known.places[at], ("", ""))[1] == known.names[at] for at in changed):
+        stamps[changed] = [listed[known.places[at]][0] for at in changed]
+        return _Folders(known.places, stamps, known.names), len(changed)
+    unchanged = {place: at for at, place in enumerate(known.places)}
+    for at in changed:
+        del unchanged[known.places[at]]
+    found: dict[str, tuple[Stamp, str]] = {}
+    waiting = [""]
     while waiting:
-        place, depth = waiting.pop()
-        path = f"{root}/{place}" if place else root
+        place = waiting.pop()
         try:
             if (at := unchanged.get(place)) is not None:
-                stamp, names = tuple(known.stamps[at].tolist()), known.names[at]
+                found[place] = tuple(known.stamps[at].tolist()), known.names[at]
             else:
-                stamp, names = _stamp(path, folder=True), "/".join(_names(path, depth))
-                n_listed += 1
+                found[place] = listed[place] = listed.get(place) or _inside(root, place)
         except OSError as error:
+            path = f"{root}/{place}" if place else root
             tell(StoreError(f"{path}: can't be read ({error.strerror})."))
             continue
-        places.append(place)
-        seen.append(stamp)
-        inside.append(names)
-        if depth < DEPTH and names:
-            waiting += [(f"{place}/{name}" if place else name, depth + 1) for name in names.split("/")]
-    return _Folders(places, _stamps(seen), inside), n_listed
+        if _depth(place) < DEPTH and (names := found[place][1]):
+            waiting += [f"{place}/{name}" if place else name for name in names.split("/")]
+    seen, names = zip(*found.values(), strict=True) if found else ((), ())
+    return _Folders(list(found), _stamps(seen), names), len(listed)
+
+
+def _depth(place: str) -> int:
+    """Folders between the root and what is in a folder."""
+    return place.count("/") + 1 if place else 0
+
+
+def _inside(root: str, place: str) -> tuple[Stamp, str]:
+    """(stamp of a folder, the names in it that matter). Raises ``OSError``."""
+    path = f"{root}/{place}" if place else root
+    stamp = _stamp(path, folder=True)  # before it is listed: what changes meanwhile shows later
+    return stamp, "/".join(sorted(_names(path, _depth(place))))
 
 
 def _names(path: str, depth: int) -> Sequence[str]:
