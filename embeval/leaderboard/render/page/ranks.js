@@ -59,16 +59,24 @@ function borda(rows) {
   for (let task = 0; task < nTasks; task += 1) {
     // Numbers sort many times faster by themselves than by what a function says of them.
     const values = Float64Array.from(rows, (row) => -row[task]).filter((value) => !Number.isNaN(value)).sort();
-    const averages = new Map();
-    for (let start = 0, end; start < values.length; start = end) {
-      for (end = start + 1; end < values.length && values[end] === values[start]; ) end += 1;
-      averages.set(values[start], (start + 1 + end) / 2);
-    }
     rows.forEach((row, place) => {
-      if (!Number.isNaN(row[task])) points[place] += rows.length - averages.get(-row[task]);
+      if (Number.isNaN(row[task])) return;
+      const average = (countBelow(values, -row[task], false) + 1 + countBelow(values, -row[task], true)) / 2;
+      points[place] += rows.length - average;
     });
   }
   return competitionRanks(points.map((each) => -each));
+}
+
+/* How many of sorted numbers lie below a value, or no higher. */
+function countBelow(sorted, value, orEqual) {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < value || (orEqual && sorted[middle] === value)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /* The natural logarithm of the gamma function, for positive numbers. Source: Abramowitz & Stegun 6.1.41. */
