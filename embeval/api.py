@@ -191,12 +191,13 @@ def leaderboard(
     """
     from embeval.leaderboard.board import build
     from embeval.store.results import ResultStore
-    from embeval.workflows import mteb_entries
 
     broken: list[str] = []
     store = ResultStore(_path(results, "results"))
     wanted = [task] if isinstance(task, str) else task
-    if wanted is not None and any(each.startswith(f"{mteb_entries.KIND}:") for each in wanted):
+    if wanted is not None and any(each.startswith("mteb:") for each in wanted):
+        from embeval.workflows import mteb_entries
+
         there = {each.result.task.name for each in store.find(broken=[])}
         wanted = [name for each in wanted for name in mteb_entries.filed_under(each, there)]
     found = store.find(task=wanted, broken=broken)

@@ -65,8 +65,8 @@ def remarks(made: Snapshot) -> list[str]:
     """What a reader of the table should know, as sentences."""
     found = []
     if made.tested:
-        sure = f"{made.level * 100:g} %"
-        found.append(f"Behind a rank stands its {sure} interval; models that share a letter can't be told apart.")
+        level = figures.percent(made.level)
+        found.append(f"Behind a rank stands its {level} interval; models that share a letter can't be told apart.")
     found += made.remarks
     return found
 

@@ -72,7 +72,7 @@ def show(
         _show_board(board, [name for name, value in given.items() if value is not None])
         return
     from embeval import api
-    from embeval.leaderboard.render.cells import markdown
+    from embeval.leaderboard.render.markdown import markdown
     from embeval.store.results import ResultStore
 
     if metric is not None:

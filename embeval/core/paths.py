@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -16,3 +18,15 @@ def expanded(given: str | PathLike[str]) -> Path:
         raise ConfigError(
             f"{fspath(given)!r}: the home folder that the ~ stands for is not known here. Write the path out."
         ) from None
+
+
+def readable(text: str) -> str:
+    """A path, or a message that names one, with U+FFFD for what is no UTF-8 in it: as any file can hold it."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def content(path: Path) -> bytes:
+    """What a file holds. Raises ``OSError``, also for a folder, a device and a pipe, which may have no end."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "Not a file", os.fspath(path))
+    return path.read_bytes()

@@ -8,7 +8,7 @@ their data against ours, so they stand beside ours of the same name in rows that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -299,40 +299,7 @@ def build(
     Where a task was evaluated under several states of its data, only the state of the newest result is shown, unless
     ``older``. Different options are variants that somebody chose, and columns of their own.
     """
-    cells: dict[RowKey, dict[ColumnKey, MetricValue]] = {}
-    backgrounds: dict[RowKey, dict[ColumnKey, Background]] = {}
-    sources: dict[RowKey, dict[ColumnKey, Result]] = {}
-    newest: dict[ColumnKey, str] = {}
-    protocols: dict[str, Mapping[str, strict_json.Json]] = {}
-    rerankers: dict[str, str] = {}
-    levels: dict[ColumnKey, set[float]] = {}
-    ours: dict[_Measured, dict[ColumnKey, None]] = {}
-    digests: dict[int, tuple[Any, str]] = {}
-    failed, published = [], []
-
-    def column_of(result: Result, metric: str) -> ColumnKey:
-        protocol = result.signature.protocol  # one for many results, where they come from a catalogue
-        if id(protocol) not in digests:  # kept beside its digest: another would be given its id once it is gone
-            digests[id(protocol)] = protocol, result.signature.protocol_digest[:8]
-        version = result.signature.metrics.get(metric, 0)
-        return ColumnKey(result.task.name, result.split, result.subset, metric, version, digests[id(protocol)][1])
-
-    def put(result: Result, column: ColumnKey) -> None:
-        row = RowKey.of(result)
-        cells.setdefault(row, {})[column] = result.scores[column.metric]
-        sources.setdefault(row, {})[column] = result
-        backgrounds.setdefault(row, {})[column] = Background(result.imported, result.trained_on)
-
-    def put_ours(result: Result, name: str) -> None:
-        column = column_of(result, name)
-        put(result, column)
-        ours.setdefault(_Measured.of(result, name), {})[column] = None
-        newest[column] = max(newest.get(column, ""), result.started_at)
-        protocols[column.protocol] = result.signature.protocol
-        rerankers[column.protocol] = _reranker(result)
-        if result.scores[name].ci_low is not None:
-            levels.setdefault(column, set()).add(result.statistics.level)
-
+    table, failed, published = _Table(), [], []
     for result in results:
         if result.status == "error":
             failed.append(result)
@@ -341,42 +308,99 @@ def build(
             if result.imported is not None:
                 published.append((result, name, alone))
             elif alone:
-                put_ours(result, name)
-    shown_of_ours = newest if older else _latest(newest, protocols)
-    only_published = set[ColumnKey]()
-    for result, name, alone in published:
-        fitting = [column for column in ours.get(_Measured.of(result, name), ()) if column in shown_of_ours]
-        for column in fitting:
-            put(result, column)
-        if not fitting and alone:
-            column = column_of(result, name)
-            put(result, column)
-            only_published.add(column)
-            protocols[column.protocol], rerankers[column.protocol] = result.signature.protocol, _reranker(result)
-    columns = tuple(sorted({*shown_of_ours, *only_published}))
-    labels = unique_labels(cells)
-    refused = _refused(columns, list(sources.values()))
+                table.put_ours(result, name)
+    shown_of_ours = set(table.newest if older else _latest(table.newest, table.protocols))
+    only_published = {column for each in published for column in table.put_published(*each, shown_of_ours)}
+    columns = tuple(sorted(shown_of_ours | only_published))
+    refused = _refused(columns, list(table.results.values()))
     counted = tuple(column for column in columns if column not in refused)
-    averaged = not _variants(counted) and not _both_ways(counted)
-    rows = [
-        Row(key, labels[key], values, _mean(values, counted) if averaged else None, backgrounds[key], sources[key])
-        for key, of_row in cells.items()
-        if (values := {column: of_row[column] for column in columns if column in of_row})
-    ]
-    best_first = -1.0 if all(higher_is_better(column.metric) for column in counted) else 1.0
-    rows.sort(key=lambda row: (row.mean is None, best_first * (row.mean or 0.0), row.label))
     tasks = {column.task for column in columns}
     told = [result for result in failed if result.task.name in tasks or not tasks]
     return Board(
         columns,
-        _headings(columns, protocols, rerankers),
-        tuple(rows),
+        _headings(columns, table.protocols, table.rerankers),
+        tuple(_rows(table.results, columns, counted)),
         tuple(_sentence(result) for result in told),
-        hidden_columns=len(newest) - len(shown_of_ours),
+        hidden_columns=len(table.newest) - len(shown_of_ours),
         hidden_failures=len(failed) - len(told),
-        levels=tuple(sorted(set().union(*(levels.get(column, set()) for column in columns)))),
+        levels=tuple(sorted(set().union(*(table.levels.get(column, set()) for column in columns)))),
         refused=refused,
     )
+
+
+class _Table:
+    """Results by row and column, as they are put in."""
+
+    def __init__(self) -> None:
+        self.results: dict[RowKey, dict[ColumnKey, Result]] = {}
+        self.newest: dict[ColumnKey, str] = {}
+        """When the newest of ours was made, of each column that has any."""
+        self.levels: dict[ColumnKey, set[float]] = {}
+        """Coverage that intervals of ours aim at."""
+        self.protocols: dict[str, Mapping[str, strict_json.Json]] = {}
+        """Beginning of the digest -> protocol."""
+        self.rerankers: dict[str, str] = {}
+        """Likewise -> name of the reranker."""
+        self._ours: dict[_Measured, dict[ColumnKey, None]] = {}
+        self._digests: dict[int, tuple[Any, str]] = {}
+
+    def put_ours(self, result: Result, metric: str) -> None:
+        """Takes in what was measured here."""
+        column = self._put_alone(result, metric)
+        self._ours.setdefault(_Measured.of(result, metric), {})[column] = None
+        self.newest[column] = max(self.newest.get(column, ""), result.started_at)
+        if result.scores[metric].ci_low is not None:
+            self.levels.setdefault(column, set()).add(result.statistics.level)
+
+    def put_published(
+        self, result: Result, metric: str, alone: bool, shown_of_ours: Collection[ColumnKey]
+    ) -> list[ColumnKey]:
+        """Takes in what was published, beside ours where any fit; (the column of its own that it then needs)."""
+        fitting = [column for column in self._ours.get(_Measured.of(result, metric), ()) if column in shown_of_ours]
+        for column in fitting:
+            self._put(result, column)
+        return [] if fitting or not alone else [self._put_alone(result, metric)]
+
+    def _put_alone(self, result: Result, metric: str) -> ColumnKey:
+        column = self._column(result, metric)
+        self._put(result, column)
+        self.protocols[column.protocol] = result.signature.protocol
+        self.rerankers[column.protocol] = _reranker(result)
+        return column
+
+    def _put(self, result: Result, column: ColumnKey) -> None:
+        self.results.setdefault(RowKey.of(result), {})[column] = result
+
+    def _column(self, result: Result, metric: str) -> ColumnKey:
+        protocol = result.signature.protocol  # one for many results, where they come from a catalogue
+        if id(protocol) not in self._digests:  # kept beside its digest: another would be given its id once it is gone
+            self._digests[id(protocol)] = protocol, result.signature.protocol_digest[:8]
+        version = result.signature.metrics.get(metric, 0)
+        return ColumnKey(result.task.name, result.split, result.subset, metric, version, self._digests[id(protocol)][1])
+
+
+def _rows(
+    results: Mapping[RowKey, Mapping[ColumnKey, Result]],
+    columns: tuple[ColumnKey, ...],
+    counted: tuple[ColumnKey, ...],
+) -> list[Row]:
+    """The rows that have any value, in the order of the table."""
+    labels = unique_labels(results)
+    averaged = not _variants(counted) and not _both_ways(counted)
+    rows = [
+        Row(
+            key,
+            labels[key],
+            values,
+            _mean(values, counted) if averaged else None,
+            {column: Background(each.imported, each.trained_on) for column, each in of_row.items()},
+            of_row,
+        )
+        for key, of_row in results.items()
+        if (values := {column: of_row[column].scores[column.metric] for column in columns if column in of_row})
+    ]
+    best_first = -1.0 if all(higher_is_better(column.metric) for column in counted) else 1.0
+    return sorted(rows, key=lambda row: (row.mean is None, best_first * (row.mean or 0.0), row.label))
 
 
 def _standing(result: Result, metric: str | None) -> list[tuple[str, bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 from embeval.core import border
 from embeval.core.border import BORDER, KeyPath, Problem
-from embeval.core.paths import expanded
+from embeval.core.paths import expanded, readable
 from embeval.core.yaml_files import line_of, read_yaml
 from embeval.errors import ConfigError
 
@@ -17,6 +18,7 @@ FILE_NAME = "board.yaml"
 LISTS = ("results", "imported", "tags", "models", "tasks", "outputs")
 """Its keys that hold lists."""
 RankBy = Literal["mean_task", "mean_type", "borda"]
+Gaps = Literal["exclude", "rank"]
 Output = Literal["html", "readme", "svg", "csv", "json", "parquet"]
 OUTPUTS: dict[Output, str] = {
     "html": "index.html",
@@ -79,7 +81,7 @@ class BoardFile:
     rank_by: RankBy = "mean_task"
     """``mean_task``: mean over tasks; ``mean_type``: mean over groups of the means within them; ``borda``: Borda's
     count of the ranks on each task."""
-    gaps: Literal["exclude", "rank"] = "exclude"
+    gaps: Gaps = "exclude"
     """Models without a value on some task: not ranked, or ranked as if they were the worst there, and marked."""
     reference: str | None = None
     """The model that others are held against: its label or name."""
@@ -143,7 +145,7 @@ class Definition:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return self.path.resolve().parent.name
+        return readable(self.path.resolve().parent.name)
 
     @property
     def title(self) -> str:
@@ -231,6 +233,8 @@ def _refuse_bad_paths(definition: Definition) -> None:
     for key, given in (("results", board.results), ("imported", board.imported)):
         for place, path in enumerate(given):
             _folder(definition, (key, place), path)
+    if board.data is not None:
+        _folder(definition, ("data",), board.data)
     if board.gate is not None and not _folder(definition, ("gate",), board.gate).is_file():
         raise definition.wrong(("gate",), f"no such file: {definition.folder(board.gate)}. It holds the policy.")
 
@@ -239,6 +243,13 @@ def _folder(definition: Definition, where: KeyPath, given: str) -> Path:
     if not given.strip():
         raise definition.wrong(where, "a path must not be empty.")
     try:
-        return definition.folder(given)
+        found = definition.folder(given)
+        found.stat()
     except ConfigError as error:
         raise definition.wrong(where, str(error)) from None
+    except ValueError:
+        raise definition.wrong(where, "a path can't hold the character 0.") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise definition.wrong(where, "the name is too long for this file system.") from None
+    return found

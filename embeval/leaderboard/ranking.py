@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from embeval.core.words import plural
 from embeval.leaderboard import apart, standings
-from embeval.leaderboard.definition import RankBy
+from embeval.leaderboard.definition import Gaps, RankBy
 from embeval.leaderboard.snapshot import Column, Pairs, Standing
 from embeval.stats.many import Spread
 
@@ -29,8 +29,8 @@ class Rules:
 
     rank_by: RankBy
     """What by."""
-    gaps: str
-    """``exclude`` or ``rank``: what becomes of models with gaps."""
+    gaps: Gaps
+    """What becomes of models with gaps."""
     level: float
     """Confidence of tests."""
 

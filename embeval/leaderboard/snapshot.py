@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,13 +15,18 @@ from typing import Any, Literal
 from embeval.core import border, strict_json
 from embeval.core.border import BORDER
 from embeval.core.facts import ModelFacts
+from embeval.core.paths import content
 from embeval.core.result import Imported, TrainedOn
 from embeval.core.specs import ModelSpec
 from embeval.errors import StoreError
-from embeval.leaderboard.definition import Output, RankBy
+from embeval.leaderboard.definition import Gaps, Output, RankBy
 
 SCHEMA_VERSION = 1
 """Version of the form of a built board."""
+REPORT = re.compile(r"reports/[A-Za-z0-9-]+\.html")
+"""Where the report of a model lies, from the board."""
+LEVELS = 0.5, 1.0
+"""Between these lies a level; the second is too much."""
 REMEDY = "Build the board again: embeval leaderboard build."
 
 
@@ -295,7 +301,7 @@ class Snapshot:
     """What a reader should know."""
     rank_by: RankBy = "mean_task"
     """What it is ranked by."""
-    gaps: str = "exclude"
+    gaps: Gaps = "exclude"
     """What becomes of models with gaps."""
     level: float = 0.95
     """Confidence of intervals and tests."""
@@ -339,7 +345,7 @@ def dumps(made: Snapshot) -> str:
 def load(path: Path) -> Snapshot:
     """The board in a file that ``dumps`` made. Raises ``StoreError`` where it is missing, broken or of another form."""
     try:
-        value = strict_json.loads(path.read_bytes())
+        value = strict_json.loads(content(path))
     except OSError as error:
         raise StoreError(f"{path}: can't be read ({error.strerror}).") from None
     except ValueError as error:
@@ -348,9 +354,45 @@ def load(path: Path) -> Snapshot:
     if type(version) is not int or version != SCHEMA_VERSION:
         raise StoreError(f"{path}: not a board of form {SCHEMA_VERSION} (found {version!r}).\n{REMEDY}")
     try:
-        return border.load(Snapshot, value)
+        made = border.load(Snapshot, value)
     except border.BorderError as error:
         raise StoreError(f"{path}: not a board: {error.problems[0]}\n{REMEDY}") from None
+    if (problem := next(_problems(made), None)) is not None:
+        raise StoreError(f"{path}: not a board: {problem}.\n{REMEDY}")
+    return made
+
+
+def _problems(made: Snapshot) -> Iterator[str]:
+    """What doesn't fit together in a board, as no board that was built has it."""
+    n_columns, n_models, n_tested = len(made.columns), len(made.models), len(made.tested)
+    labels = [model.label for model in made.models]
+    if len(set(labels)) < n_models:
+        yield "two models have the same label"
+    for model in made.models:
+        if len(model.cells) != n_columns:
+            yield f"{model.label} has {len(model.cells)} cells, and there are {n_columns} columns"
+        if any(not 0 <= each.column < n_columns for each in model.items):
+            yield f"{model.label} has items of a column that isn't there"
+        if model.report is not None and not REPORT.fullmatch(model.report):
+            yield f"the report of {model.label} is no file of this folder"
+    if made.reference is not None and not 0 <= made.reference < n_models:
+        yield "the reference isn't among the models"
+    if len(set(made.tested)) < n_tested or any(not 0 <= place < n_models for place in made.tested):
+        yield "what is tested isn't among the models"
+    if made.pairs and len(made.pairs) != n_columns:
+        yield f"there are pairs of {len(made.pairs)} columns, and {n_columns} columns"
+    for column, pairs in zip(made.columns, made.pairs, strict=False):
+        n_pairs = n_tested * (n_tested - 1) // 2
+        if {len(pairs.variances), len(pairs.different)} != {n_pairs} and (pairs.variances or column.refused is None):
+            yield f"{column.heading} has other pairs than the models that are tested"
+        if not pairs.freedom > 0:
+            yield f"{column.heading} has pairs of no degrees of freedom"
+    if any(not column.weight > 0 for column in made.columns):
+        yield "a column has no weight"
+    if any(len(point.values) != n_columns for point in made.history):
+        yield "the history has other columns"
+    if not LEVELS[0] <= made.level < LEVELS[1]:
+        yield f"level must be at least {LEVELS[0]:g} and below {LEVELS[1]:g}, not {made.level:g}"
 
 
 def _in_lines(value: strict_json.Json) -> str:

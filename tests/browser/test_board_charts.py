@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from embeval.leaderboard.render.html import PAGE, SCRIPTS, html
-from embeval.leaderboard.snapshot import Model, Snapshot
+from embeval.leaderboard.snapshot import Snapshot
 from tests.support import board_pictures, boards, browser
 from tests.support.board_pictures import ERROR, FREEDOM, MODELS, TASKS
 from tests.support.pages import with_texts
@@ -79,7 +79,7 @@ def ready(page: Page) -> Page:
 
 SCROLL = """async (names) => {
   const resting = () => new Promise((done) => setTimeout(done, 10));
-  for (const there of standing.filter(({ id }) => names.includes(id))) {
+  for (const there of pictures.filter(({ id }) => names.includes(id))) {
     do {
       there.node.scrollIntoView({ block: "center" }); // again: pictures above it that are drawn move it
       await resting();
@@ -315,7 +315,7 @@ def test_pictures_follow_filters_and_chosen_tasks(chromium: Browser, file: Path)
         (line,) = traces(page, "history")
         assert line["y"][-1] == pytest.approx(by_label["all-MiniLM-L6-v2"])
         page.evaluate("choose([])")
-        page.evaluate("standing.forEach(drawPicture)")
+        page.evaluate("pictures.forEach(drawPicture)")
         assert words(page, "speed") == "No task is chosen that could stand for quality."
         assert page.locator("#picture-speed .plot").is_hidden()
         assert opened.messages == []
@@ -356,7 +356,7 @@ def test_a_click_on_a_point_opens_the_model(chromium: Browser, file: Path) -> No
 
 @needs_browser
 def test_colours_follow_the_theme_and_paper_is_light(chromium: Browser, file: Path) -> None:
-    """A dark page is printed in colours for paper."""
+    """A dark page is printed in colours for paper; pictures are drawn anew for another system or another choice."""
     colour = "document.querySelector('#picture-ranks .plot').layout.font.color"
     with browser.opened(chromium, file, color_scheme="dark") as opened:
         page = drawn(opened.page)
@@ -369,6 +369,12 @@ def test_colours_follow_the_theme_and_paper_is_light(chromium: Browser, file: Pa
         page.wait_for_timeout(200)
         drawn(page)
         assert page.evaluate(colour) == "#1b1f24"
+        for theme in ("light", "dark"):
+            page.click("#theme")
+            assert page.inner_text("#theme") == f"Theme: {theme}"
+        page.wait_for_timeout(200)
+        drawn(page)
+        assert page.evaluate(colour) == "#e7eaee"
 
 
 @needs_browser
@@ -517,11 +523,6 @@ def hostile(text: str) -> str:
     return f"{text} {HOSTILE}"
 
 
-def _with_hostile_keys(model: Model) -> Model:
-    groups = {hostile(name): value for name, value in model.standing.groups.items()}
-    return replace(model, prompts={HOSTILE: HOSTILE}, standing=replace(model.standing, groups=groups))
-
-
 @needs_browser
 def test_texts_from_data_stay_texts(chromium: Browser, folder: Path) -> None:
     """In every picture, in details and in the comparison: nothing runs, nothing is fetched, no tag is read."""
@@ -529,7 +530,6 @@ def test_texts_from_data_stay_texts(chromium: Browser, folder: Path) -> None:
         {"trained_on", "outcome", "rank_by", "gaps", "date", "report", "backend", "dtype", "subset", "split"}
     )
     made = with_texts(board_pictures.rich(), hostile, kept)
-    made = replace(made, models=tuple(_with_hostile_keys(model) for model in made.models))
     with browser.opened(chromium, written(made, folder / "hostile.html")) as opened:
         page = drawn(opened.page)
         page.evaluate("board.models.forEach((_, place) => openDetail(place)); openDetail(2)")

@@ -38,8 +38,8 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path, repository: Path)
     assert {name.split("/")[0] for name in names} == {"embeval", wheel.name.rsplit("-", 3)[0] + ".dist-info"}
 
 
-def test_installed_wheel_evaluates(wheel: Path, tmp_path: Path) -> None:
-    """Unpacked into a folder of its own: the command runs on the bundled data and imports from there."""
+def test_installed_wheel_evaluates_and_builds_a_board(wheel: Path, tmp_path: Path) -> None:
+    """Unpacked into a folder of its own: it runs on the bundled data, and pages have their scripts and styles."""
     site = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
@@ -50,7 +50,16 @@ def test_installed_wheel_evaluates(wheel: Path, tmp_path: Path) -> None:
     )
     assert found.stdout.split()[0] == os.fspath(site / "embeval")
     assert found.stdout.split()[1] == wheel.name.split("-")[1]
-    words = [sys.executable, "-m", "embeval", "run", "-m", "hashing", "-t", "demo-docs", "-t", "demo-pairs"]
-    done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "0.3920" in done.stdout
+    command = [sys.executable, "-m", "embeval"]
+
+    def out(*words: str) -> str:
+        done = subprocess.run([*command, *words], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "0.3920" in out("run", "-m", "hashing", "-t", "demo-docs", "-t", "demo-pairs")
+    out("leaderboard", "init", "mine")
+    assert "leaderboards/mine/index.html" in out("leaderboard", "build", "mine")
+    page = (tmp_path / "leaderboards" / "mine" / "index.html").read_text(encoding="utf-8")
+    assert "function openDetail(" in page
+    assert "#board td.model" in page

@@ -25,6 +25,7 @@ from embeval.leaderboard.snapshot import (
     Standing,
 )
 from embeval.stats.many import Spread
+from tests.support import boards
 
 TASKS = (
     ("ArguAna", "Retrieval", "ndcg_at_10"),
@@ -63,19 +64,7 @@ def values() -> np.ndarray:
 def columns() -> tuple[Column, ...]:
     """The tasks."""
     return tuple(
-        Column(
-            task=task,
-            heading=task,
-            type=group,
-            group=group,
-            split="test",
-            subset="all",
-            metric=metric,
-            metric_version=1,
-            protocol=f"{place:08x}",
-            higher_is_better=True,
-            n_items=500,
-        )
+        boards.column(task, group, metric, protocol=f"{place:08x}", n_items=500)
         for place, (task, group, metric) in enumerate(TASKS)
     )
 

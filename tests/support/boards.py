@@ -29,23 +29,26 @@ AROUND = (0.0, -0.02, 0.02)
 """What is added for the value of a score and the ends of its interval."""
 
 
+def column(task: str, group: str = "STS", metric: str = "cosine_spearman", **fields: object) -> Column:
+    """A task by a metric of which more is better, from 100 items."""
+    given = {"n_items": 100, "protocol": "0" * 8, "higher_is_better": True, **fields}
+    return Column(
+        task=task, heading=task, type=group, group=group, split="test", subset="all", metric=metric,
+        metric_version=1, **given,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
 def synthetic(n_models: int, n_tasks: int, *, seed: int = 0, n_tested: int = 0, name: str = "model") -> Snapshot:
     """A board of so many models and tasks with made-up values, the first ``n_tested`` of them tested."""
     rng = np.random.default_rng(seed)
     skill = rng.normal(0.6, 0.08, n_models)
     values = np.clip(skill[:, None] + rng.normal(0.0, 0.05, (n_models, n_tasks)), 0.0, 1.0).round(5)
     columns = [
-        Column(
-            task=f"Task{place:02d}",
-            heading=f"Task{place:02d}",
-            type=GROUPS[place % len(GROUPS)],
-            group=GROUPS[place % len(GROUPS)],
-            split="test",
-            subset="all",
-            metric="ndcg_at_10" if place % len(GROUPS) == 0 else "cosine_spearman",
-            metric_version=1,
+        column(
+            f"Task{place:02d}",
+            GROUPS[place % len(GROUPS)],
+            "ndcg_at_10" if place % len(GROUPS) == 0 else "cosine_spearman",
             protocol=f"{place:08x}",
-            higher_is_better=True,
             n_items=500,
         )
         for place in range(n_tasks)

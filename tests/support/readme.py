@@ -111,8 +111,10 @@ def exit_code_table() -> str:
             "| code | meaning |",
             "|---|---|",
             "| 0 | everything that was asked for is done |",
-            "| 1 | the gate blocks, a bound that you set is passed (`data overlap --fail-over`), or a committed board is stale "
-            "(`leaderboard build --check`) |",
+            (
+                "| 1 | the gate blocks, a bound that you set is passed (`data overlap --fail-over`), or a committed "
+                "board is stale (`leaderboard build --check`) |"
+            ),
             "| 2 | the command, an option or the configuration is wrong |",
             "| 3 | it could not be evaluated: data, model, store or evidence; or a task of the run failed |",
             "| 4 | the gate can't tell: too little evidence; blocks, unless the policy says otherwise |",

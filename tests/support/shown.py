@@ -9,7 +9,6 @@ from embeval.core.result import Imported
 from embeval.core.specs import ModelSpec
 from embeval.leaderboard.snapshot import (
     Cell,
-    Column,
     GateOutcome,
     Item,
     ItemList,
@@ -19,15 +18,7 @@ from embeval.leaderboard.snapshot import (
     Snapshot,
     Standing,
 )
-
-
-def column(task: str, group: str, metric: str, **fields: object) -> Column:
-    """A column of 100 items."""
-    given = {"n_items": 100, "protocol": "0" * 8, "higher_is_better": True, **fields}
-    return Column(
-        task=task, heading=task, type=group, group=group, split="test", subset="all", metric=metric,
-        metric_version=1, **given,  # type: ignore[arg-type]
-    )  # fmt: skip
+from tests.support.boards import column
 
 
 def model(label: str, values: Sequence[Cell | None], standing: Standing, **fields: object) -> Model:

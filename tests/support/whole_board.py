@@ -13,7 +13,7 @@ from tests.support.boards import synthetic
 from tests.support.pages import with_texts
 
 CHOICES = frozenset(
-    {"rank_by", "dtype", "pooling", "similarity", "prompting", "quantize", "trained_on", "outcome", "outputs"}
+    {"rank_by", "gaps", "dtype", "pooling", "similarity", "prompting", "quantize", "trained_on", "outcome", "outputs"}
 )
 """Fields of a board that hold one word of a few: a file with another is refused."""
 HOSTILE = (

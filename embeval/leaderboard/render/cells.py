@@ -1,28 +1,8 @@
-"""A board as Markdown."""
+"""Values as texts, in the terminal and in Markdown."""
 
 from __future__ import annotations
 
-from embeval.core.markdown import escape
 from embeval.core.result import MetricValue
-from embeval.leaderboard.board import Board
-
-
-def markdown(board: Board) -> str:
-    """A Markdown table: value and interval per cell, ``—`` for a gap."""
-    headings = [f"{board.headings[key]} {key.metric}" for key in board.columns]
-    with_mean = board.has_means
-    lines = [
-        "| " + " | ".join(["Model", *["Mean"] * with_mean, *map(escape, headings)]) + " |",
-        "|" + "|".join(["---", *["---:"] * (len(headings) + with_mean)]) + "|",
-    ]
-    for row in board.rows:
-        cells = [escape(cell_text(row.cells.get(key), row.mark(key))) for key in board.columns]
-        lines.append("| " + " | ".join([escape(row.label), *[number(row.mean)] * with_mean, *cells]) + " |")
-    for remark in board.remarks():
-        lines += ["", escape(remark)]
-    for failure in board.failures:
-        lines += ["", f"Failed: {escape(failure)}"]
-    return "\n".join(lines) + "\n"
 
 
 def cell_text(cell: MetricValue | None, mark: str = "") -> str:

@@ -8,17 +8,24 @@ from dataclasses import dataclass
 from embeval.core import figures
 from embeval.core.result import Imported
 from embeval.core.strict_json import canonical
+from embeval.leaderboard.definition import RankBy
 from embeval.leaderboard.snapshot import Model, Retention, Snapshot
 
-RANKED_BY = {
+RANKED_BY: dict[RankBy, str] = {
     "mean_task": "the mean over tasks",
     "mean_type": "the mean over groups of the means within them",
     "borda": "Borda's count of the ranks on each task",
 }
 """By the name in the definition."""
+GAPS_COUNT: dict[RankBy, str] = {
+    "mean_task": "as if they were as bad as the worst there",
+    "mean_type": "as if they were as bad as the worst there",
+    "borda": "without points there",
+}
+"""How models with gaps are ranked, where they are."""
 UNRANKED = "—"
 """In place of a rank."""
-ELSEWHERE = "‡"
+ELSEWHERE = "°"
 """Marks times and speeds of another machine than most."""
 
 
@@ -98,7 +105,7 @@ def ranks_between(model: Model) -> str:
 
 
 def rank(model: Model) -> str:
-    """Its rank, marked where it is by what it has: ``3*``."""
+    """Its rank, marked where it has gaps: ``3*``."""
     standing = model.standing
     return UNRANKED if standing.rank is None else f"{standing.rank}{'*' if standing.gaps else ''}"
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from embeval.core import border, packages, strict_json
 from embeval.core.strict_json import Json
+from embeval.leaderboard.render.deciding import RANKED_BY
 from embeval.leaderboard.snapshot import Cell, Snapshot
 from embeval.pages import page
 
@@ -54,11 +55,6 @@ SCRIPTS = (
 FIELDS = tuple(each.name for each in fields(Cell) if each.name != "value")
 DETAILS = ("cells", "pairs")
 """What the scripts read only when somebody asks for it."""
-RANKED_BY = {
-    "mean_task": "the mean over tasks",
-    "mean_type": "the mean over groups of tasks",
-    "borda": "Borda's count of the ranks on each task",
-}
 
 
 def html(made: Snapshot) -> str:
@@ -80,7 +76,7 @@ def html(made: Snapshot) -> str:
         "board.html",
         made=made,
         groups=list(dict.fromkeys(name for model in made.models for name in model.standing.groups)),
-        ranked_by=RANKED_BY.get(made.rank_by, made.rank_by),
+        ranked_by=RANKED_BY[made.rank_by],
         hashes=f"{_hash(own)} {_hash(charts)}",
     )
     # Put in last and as they are: a template would change characters of scripts, and with them their hash.

@@ -95,9 +95,9 @@ def _ranks(made: Snapshot) -> Lines:
         ),
     ]
     yield from _table(made, columns, before)
-    marked = any(model.standing.rank is not None and model.standing.gaps for model in made.models)
-    if marked:
-        yield from ("", "\\* ranked on the tasks that it has values of; means are of complete models only.")
+    if any(model.standing.rank is not None and model.standing.gaps for model in made.models):
+        how = deciding.GAPS_COUNT[made.rank_by]
+        yield from ("", f"\\* ranked with gaps, {how}; means are of complete models only.")
     if (n := len(made.models) - SHOWN) > 0:
         elsewhere = [OUTPUTS[kind] for kind in ("html", "csv") if kind in made.outputs]
         where = f", in {' and '.join(f'[{name}]({name})' for name in elsewhere)}" if elsewhere else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embeval.core import collector
+from embeval.core.paths import readable
 from embeval.core.result import MetricValue, Result
 from embeval.core.words import plural
 from embeval.errors import StoreError
@@ -58,6 +59,16 @@ def snapshot(definition: Definition) -> Snapshot:
     models, judged = verdicts.judged(models, production, definition, gathered)
     models, of_items = items.with_items(models, shown, reference, definition, gathered)
     models = reports.linked(models, reference, definition)
+    remarks = (
+        *board.of_values(),
+        *columns.remarks(board, tasks),
+        *measuring.remarks(models),
+        *judged,
+        *gathered.notes,
+        *of_items,
+        *of_tests,
+        *_left_out(gathered),
+    )
     return Snapshot(
         title=definition.title,
         description=definition.board.description,
@@ -72,16 +83,7 @@ def snapshot(definition: Definition) -> Snapshot:
         reference=reference,
         production=production,
         history=history.points(gathered.everything, board.columns, shown),
-        remarks=(
-            *board.of_values(),
-            *columns.remarks(board, tasks),
-            *measuring.remarks(models),
-            *judged,
-            *gathered.notes,
-            *of_items,
-            *of_tests,
-            *_left_out(gathered),
-        ),
+        remarks=tuple(map(readable, remarks)),
         failures=board.failures,
         date=max((each.started_at for each in gathered.results), default="") or None,
         outputs=definition.board.outputs,

@@ -13,6 +13,7 @@ from embeval.leaderboard.board import RowKey, unique_labels
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Model
 from embeval.store.pins import Tag
+from embeval.workflows.sides import TAG
 
 T = TypeVar("T")
 SHOWN = 8
@@ -29,14 +30,26 @@ def fitting(pattern: str, names: Mapping[T, Sequence[str]]) -> list[T]:
     depth = max(map(len, names.values()), default=0)
     for kind in range(depth):
         for fold in (str, str.casefold):
-            fits = _matcher(fold(pattern))
-            if found := [each for each, of in names.items() if kind < len(of) and fits(fold(of[kind]))]:
+            parts = fold(pattern).split("*")
+            if found := [each for each, of in names.items() if kind < len(of) and _fits(parts, fold(of[kind]))]:
                 return found
     return []
 
 
-def _matcher(pattern: str) -> Callable[[str], object]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL).fullmatch
+def _fits(parts: Sequence[str], name: str) -> bool:
+    """Whether a name is these parts with anything between them. A regular expression may try for hours."""
+    first, *others = parts
+    if not others:
+        return name == first
+    last = others.pop()
+    if not (name.startswith(first) and name.endswith(last) and len(first) + len(last) <= len(name)):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in others:  # the first place leaves most room for the rest
+        if (at := name.find(part, at, end)) < 0:
+            return False
+        at += len(part)
+    return True
 
 
 def known(names: Iterable[str], wanted: str) -> str:
@@ -101,10 +114,10 @@ def production(definition: Definition, shown: Sequence[Model], tags: Mapping[str
     given = definition.board.production
     if given is None:
         return None
-    tag = tags.get(given.removeprefix("tag:"))
+    tag = tags.get(given.removeprefix(TAG))
     if tag is None:
         names = {each.label: each for each in shown}
-        if given.startswith("tag:") or not fitting(given, {label: (label, m.spec.name) for label, m in names.items()}):
+        if given.startswith(TAG) or not fitting(given, {label: (label, m.spec.name) for label, m in names.items()}):
             there = [*tags, *names]
             raise definition.wrong(("production",), f"no tag or model is called {given!r}. {known(there, given)}")
         return shown[one_model(definition, "production", given, shown)].label

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from embeval.core.signature import RESERVED_SUBSETS
+from embeval.core.words import plural
 from embeval.leaderboard.board import Board, ColumnKey, higher_is_better
 from embeval.leaderboard.definition import ShownTask
 from embeval.leaderboard.snapshot import Column
@@ -80,9 +81,8 @@ def _unlike(columns: Sequence[Column]) -> list[Column]:
 
 
 def _alike(column: Column, columns: Sequence[Column], part: str) -> bool:
-    return any(
-        other.heading == column.heading and getattr(other, part) != getattr(column, part) for other in columns
-    )  # fmt: skip
+    alike = [other for other in columns if other.heading == column.heading]
+    return any(getattr(other, part) != getattr(column, part) for other in alike)
 
 
 def remarks(board: Board, tasks: Tasks) -> list[str]:
@@ -91,6 +91,6 @@ def remarks(board: Board, tasks: Tasks) -> list[str]:
     if tasks.unfinished:
         found.append(f"Without a column, since every run of them failed: {', '.join(tasks.unfinished)}.")
     if n := board.hidden_columns:
-        older = "1 older column is" if n == 1 else f"{n} older columns are"
+        older = plural(n, "older column is", "older columns are")
         found.append(f"{older} left out: newer results of the same task are of other data; 'older: true' shows all.")
     return found

@@ -17,6 +17,9 @@ from embeval.store.results import ResultStore, Stored
 from embeval.store.tags import Tags
 from embeval.workflows.boards import choosing
 
+LAYOUT = "They lie in results/<org>__<model>/<revision>/<task>.json."
+"""Where mteb puts its results."""
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -144,13 +147,7 @@ def _published(definition: Definition, broken: list[str]) -> Iterator[Result]:
             n_read += 1
             yield result
         if not n_read:
-            raise definition.wrong(
-                ("imported", number), f"{folder}: no result of mteb there that fits. {_layout()}"
-            )  # fmt: skip
-
-
-def _layout() -> str:
-    return "They lie in results/<org>__<model>/<revision>/<task>.json."
+            raise definition.wrong(("imported", number), f"{folder}: no result of mteb there that fits. {LAYOUT}")
 
 
 def _read(definition: Definition, folder: Path, given: str, broken: list[str]) -> Iterator[Result]:

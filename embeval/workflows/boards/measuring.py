@@ -109,9 +109,8 @@ def _on_every_corpus(board: Board, value_of: Callable[[Result], float | None]) -
         for row in board.rows
     ]
     wanted = sorted(set().union(*found))
-    return [
-        [of_row[each] for each in wanted] if wanted and len(of_row) == len(wanted) else None for of_row in found
-    ]  # fmt: skip
+    whole = [bool(wanted) and len(of_row) == len(wanted) for of_row in found]
+    return [[of_row[each] for each in wanted] if has else None for of_row, has in zip(found, whole, strict=True)]
 
 
 def _searches(result: Result) -> bool:

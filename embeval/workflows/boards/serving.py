@@ -30,8 +30,6 @@ from embeval.pages import page
 from embeval.workflows.boards import building, watching, writing
 
 HOST = "127.0.0.1"
-PORT = 8377
-"""Where a board is served unless said otherwise."""
 INTERVAL_S = 1.0
 """Between two looks at the results."""
 BUSY = 10
@@ -203,7 +201,7 @@ def handler(served: Served) -> type[BaseHTTPRequestHandler]:
             if not self._is_called_by_our_name():
                 self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
                 return
-            content = served.files.get(unquote(urlsplit(self.path).path, errors="replace"))
+            content = served.files.get(_path_of(self.path))
             if content is None:
                 self._refuse(HTTPStatus.NOT_FOUND)
                 return
@@ -249,9 +247,18 @@ def handler(served: Served) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+def _path_of(target: str) -> str:
+    """The path that a request asks for; that of nothing where it makes no sense."""
+    try:
+        return unquote(urlsplit(target).path, errors="replace")
+    except ValueError:
+        return ""
+
+
 class _Server(ThreadingMixIn, TCPServer):
     # Not HTTPServer, which asks the network for the name of the address.
     daemon_threads = True
+    request_queue_size = 128  # with the five of the library, a sixth at once waits for a second and more
     allow_reuse_address = True  # one that was stopped just now doesn't block the port
 
     def handle_error(self, request: Any, client_address: Any) -> None:

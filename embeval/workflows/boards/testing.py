@@ -18,6 +18,7 @@ from embeval.core.words import plural
 from embeval.errors import EmbevalError, EvidenceError
 from embeval.leaderboard import ranking
 from embeval.leaderboard.board import Board, ColumnKey
+from embeval.leaderboard.render import deciding
 from embeval.leaderboard.snapshot import Column, Pairs, Standing
 from embeval.stats import many
 from embeval.workflows.boards.gathering import Gathered
@@ -133,8 +134,7 @@ def _on_ranks(columns: Sequence[Column], rules: ranking.Rules, standings: Sequen
         if n > 1:
             yield f"{task} counts in {n} columns. Tests take them for the same items."
     if any(standing.rank is not None and standing.gaps for standing in standings):
-        how = "without points there" if rules.rank_by == "borda" else "as if they were as bad as the worst there"
-        yield f"Models with gaps are ranked as well, {how}."
+        yield f"Models with gaps are ranked as well, {deciding.GAPS_COUNT[rules.rank_by]}."
 
 
 def _lacking(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from embeval.compare import evidence
+from embeval.core.paths import readable
 from embeval.core.verdict import Outcome, RuleVerdict, Verdict
 from embeval.core.words import plural
 from embeval.errors import EmbevalError
@@ -141,4 +142,4 @@ def _told(rule: RuleVerdict, definition: Definition) -> str:
     reason = " ".join(rule.reason.split())
     for given in definition.board.results:
         reason = reason.replace(str(definition.folder(given)), given)
-    return f"{rule.rule}: {reason}"
+    return readable(f"{rule.rule}: {reason}")

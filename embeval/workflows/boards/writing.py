@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from embeval.core.paths import content
 from embeval.errors import StoreError
 from embeval.leaderboard import differences, snapshot
 from embeval.leaderboard.definition import Definition, Output
@@ -57,6 +58,11 @@ FORMS: Mapping[Output, Callable[[Snapshot], bytes]] = {
     "parquet": _parquet,
 }
 """How each output is made."""
+MARKS: Mapping[Output, bytes] = {
+    "html": b'<meta name="generator" content="embeval">',
+    "readme": b"By embeval from stored results, as [board.yaml](board.yaml) says.",
+}
+"""What stands in a file that we made, of those whose names many folders have a file of."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +97,28 @@ def everything(made: Snapshot, definition: Definition) -> dict[Path, bytes]:
 
 
 def write(made: Snapshot, definition: Definition) -> list[Path]:
-    """Writes the files of a board: all are rendered before any is replaced. Files that are fresh stay as they are."""
+    """Writes the files of a board: all are rendered before any is replaced. Files that are fresh stay as they are.
+
+    Raises ``ConfigError`` where somebody's own README.md or index.html would be lost, and ``StoreError``.
+    """
     files = everything(made, definition)
+    _refuse_others(definition)
     for folder in {path.parent for path in files}:
         atomic.sweep(folder)
     atomic.write_all({path: data for path, data in files.items() if not _same(path, data)})
     return list(files)
+
+
+def _refuse_others(definition: Definition) -> None:
+    """Raises ``ConfigError`` where a file that isn't a board's is in the way."""
+    for kind, mark in MARKS.items():
+        there = _content(definition.output(kind)) if kind in definition.board.outputs else None
+        if there is not None and there.strip() and mark not in there:
+            raise definition.wrong(
+                ("outputs",),
+                f"{definition.output(kind)} is not of a board, and would be lost. Put {definition.path.name} into a "
+                f"folder of its own, move that file, or leave {kind!r} out.",
+            )
 
 
 def check(definition: Definition) -> Checked:
@@ -162,7 +184,7 @@ def _same(path: Path, data: bytes) -> bool:
 def _content(path: Path) -> bytes | None:
     """The content of a file; None where there is none. Raises ``StoreError`` where it can't be read."""
     try:
-        return path.read_bytes()
+        return content(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -14,7 +14,7 @@ from embeval.core.result import Failure, MetricValue, Result, Timings
 from embeval.core.signature import Signature
 from embeval.core.specs import DatasetRef, ModelSpec, StatisticsOptions, TaskSpec
 from embeval.leaderboard.board import Board, build
-from embeval.leaderboard.render.cells import markdown
+from embeval.leaderboard.render.markdown import markdown
 
 MINI = ModelSpec(name="org/mini", revision="a" * 40)
 MAXI = ModelSpec(name="org/maxi", revision="b" * 40)

@@ -9,7 +9,7 @@ from embeval.core.result import Imported, MetricValue, Result, TrainedOn
 from embeval.core.signature import Signature
 from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
 from embeval.leaderboard.board import Board, build
-from embeval.leaderboard.render.cells import markdown
+from embeval.leaderboard.render.markdown import markdown
 
 OURS = ModelSpec(name="org/mini", revision="a" * 40)
 THEIRS = ModelSpec(name="org/mini", revision="a" * 40, backend="imported")

@@ -11,7 +11,7 @@ from mteb.benchmarks._create_table import _create_summary_table
 from mteb.models.model_implementations import MODEL_REGISTRY
 
 from embeval.leaderboard import ranking
-from embeval.leaderboard.snapshot import Column
+from tests.support.boards import column
 
 TASKS = {
     "STS12": "STS",
@@ -22,22 +22,6 @@ TASKS = {
     "Banking77Classification": "Classification",
 }
 MODELS = tuple(islice(MODEL_REGISTRY, 9))
-
-
-def column(task: str, group: str) -> Column:
-    """A task by its main score."""
-    return Column(
-        task=task,
-        heading=task,
-        type=group,
-        group=group,
-        split="test",
-        subset="all",
-        metric="main_score",
-        metric_version=1,
-        protocol=f"{len(task):08x}",
-        higher_is_better=True,
-    )
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,36 +12,11 @@ import pytest
 from embeval.leaderboard import ranking
 from embeval.leaderboard.definition import RankBy
 from embeval.leaderboard.ranking import Rules, standings_of
-from embeval.leaderboard.snapshot import Column, Pairs, Standing
+from embeval.leaderboard.snapshot import Pairs, Standing
 from embeval.stats.many import Spread
+from tests.support.boards import column
 
 GAP = float("nan")
-
-
-def column(
-    task: str,
-    group: str = "STS",
-    *,
-    weight: float = 1.0,
-    higher_is_better: bool = True,
-    refused: str | None = None,
-    metric: str = "cosine_spearman",
-) -> Column:
-    """A task by a metric."""
-    return Column(
-        task=task,
-        heading=task,
-        type=group,
-        group=group,
-        split="test",
-        subset="all",
-        metric=metric,
-        metric_version=1,
-        protocol="0" * 8,
-        higher_is_better=higher_is_better,
-        weight=weight,
-        refused=refused,
-    )
 
 
 def rules(rank_by: RankBy = "mean_task", gaps: Literal["exclude", "rank"] = "exclude") -> Rules:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from embeval.leaderboard.definition import RankBy
 from embeval.leaderboard.render.readme import letters_of, readme
 from embeval.leaderboard.snapshot import Snapshot
 from tests.support import boards, shown
@@ -72,6 +73,19 @@ def seen() -> Read:
     return Read(readme(shown.small()))
 
 
+@pytest.mark.parametrize(
+    ("rank_by", "told"),
+    [("mean_task", "as if they were as bad as the worst there"), ("borda", "without points there")],
+)
+def test_models_ranked_with_gaps_are_marked_and_how_is_told(rank_by: RankBy, told: str) -> None:
+    """A star at the rank, and below the table what stands for a gap, as the remark of the tests has it."""
+    made = shown.small()
+    far = replace(made.models[3], standing=replace(made.models[3].standing, rank=4))
+    text = readme(replace(made, rank_by=rank_by, models=(*made.models[:3], far)))
+    assert Read(text).column(0, "Rank") == ["1", "2", "3", "4*"]
+    assert f"\\* ranked with gaps, {told}; means are of complete models only." in text
+
+
 def test_ranks_with_intervals_letters_and_what_is_not_ranked(seen: Read) -> None:
     """A row for each model; a model with a gap has no rank and no mean, and its gap is counted."""
     assert seen.column(0, "Rank") == ["1", "2", "3", "—"]
@@ -109,12 +123,12 @@ def test_a_model_alone_in_its_group_is_told_apart() -> None:
 
 def test_what_models_take_and_keep(seen: Read) -> None:
     """Figures as people read them; what another machine measured is marked and named."""
-    assert seen.column(1, "p95 ms") == ["31.2", "8.12‡", "", ""]
-    assert seen.column(1, "Tokens/s") == ["1,234", "9,000‡", "", ""]
+    assert seen.column(1, "p95 ms") == ["31.2", "8.12°", "", ""]
+    assert seen.column(1, "Tokens/s") == ["1,234", "9,000°", "", ""]
     assert seen.column(1, "Parameters") == ["110.0 M", "22.7 M", "", ""]
     assert seen.column(1, "Weights") == ["440.0 MB", "90.9 MB", "", ""]
     assert seen.column(1, "Vector") == ["3.1 kB", "1.5 kB", "", ""]
-    assert "‡ of another machine, and not to be held against the others: mid of another" in readme(shown.small())
+    assert "° of another machine, and not to be held against the others: mid of another" in readme(shown.small())
     assert seen.headings[3:5] == ["What they take", "Beside big"]
     assert seen.column(2, "Quality") == ["98.0 %", "60.0 %", ""]
     assert seen.column(2, "Weights") == ["20.7 %", "", ""]

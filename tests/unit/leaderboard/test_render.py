@@ -10,7 +10,8 @@ import pytest
 from embeval.core.markdown import escape
 from embeval.core.result import MetricValue
 from embeval.leaderboard.board import Board, ColumnKey, Row, RowKey
-from embeval.leaderboard.render.cells import cell_text, markdown, number
+from embeval.leaderboard.render.cells import cell_text, number
+from embeval.leaderboard.render.markdown import markdown
 
 FAQ = ColumnKey("faq", "test", "all", "ndcg_at_10", 1, "0" * 8)
 PAIRS = ColumnKey("pairs", "test", "all", "cosine_spearman", 1, "1" * 8)

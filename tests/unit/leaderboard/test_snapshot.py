@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from embeval.core import border, strict_json
 from embeval.core.specs import ModelSpec
 from embeval.errors import StoreError
-from embeval.leaderboard.snapshot import Point, Snapshot, dumps, load
+from embeval.leaderboard.snapshot import ItemList, Point, Snapshot, dumps, load
 from tests.support import boards, shown
 from tests.support.hostile import hostile
 
@@ -35,9 +37,10 @@ def test_comes_back_equal(made: Snapshot, tmp_path: Path) -> None:
 
 def test_what_differs_from_the_default_stays(tmp_path: Path) -> None:
     """A list that is empty where it isn't by default, nulls in lists, settings of models."""
-    point = Point(model="m", label="m", revision="r", date="2026-01-01", values=(None, 0.5), mean=None)
-    odd = ModelSpec(name="x", dtype="int8", prompts={"query": ""}, args={"trust_remote_code": False})
     made = shown.small()
+    values = (0.5, *(None for _ in made.columns[1:]))
+    point = Point(model="m", label="m", revision="r", date="2026-01-01", values=values, mean=None)
+    odd = ModelSpec(name="x", dtype="int8", prompts={"query": ""}, args={"trust_remote_code": False})
     made = replace(made, outputs=(), history=(point,), models=(replace(made.models[0], spec=odd), *made.models[1:]))
     assert back(made, tmp_path) == made
 
@@ -84,6 +87,52 @@ def test_anything_else_is_refused(content: bytes, message: str, tmp_path: Path) 
     assert str(caught.value).startswith(f"{file}: ")
     assert message in str(caught.value)
     assert "embeval leaderboard build" in str(caught.value)
+
+
+CHANGES: list[tuple[Callable[[Snapshot], Snapshot], str]] = [
+    (lambda made: replace(made, columns=made.columns[1:]), "model-0000 has 3 cells, and there are 2 columns"),
+    (lambda made: replace(made, reference=4), "the reference isn't among the models"),
+    (lambda made: replace(made, reference=-1), "the reference isn't among the models"),
+    (lambda made: replace(made, tested=(0, 4)), "what is tested isn't among the models"),
+    (lambda made: replace(made, tested=(0, 0)), "what is tested isn't among the models"),
+    (lambda made: replace(made, tested=(0,)), "Task00 has other pairs than the models that are tested"),
+    (lambda made: replace(made, pairs=made.pairs[1:]), "there are pairs of 2 columns, and 3 columns"),
+    (
+        lambda made: replace(made, pairs=tuple(replace(each, freedom=0.0) for each in made.pairs)),
+        "Task00 has pairs of no degrees of freedom",
+    ),
+    (lambda made: replace(made, level=1.0), "level must be at least 0.5 and below 1, not 1"),
+    (
+        lambda made: replace(made, columns=(replace(made.columns[0], weight=0.0), *made.columns[1:])),
+        "a column has no weight",
+    ),
+    (lambda made: replace(made, models=(made.models[0], *made.models[:-1])), "two models have the same label"),
+    (lambda made: _first(made, report="../../x.html"), "the report of model-0000 is no file of this folder"),
+    (
+        lambda made: _first(made, items=(ItemList(column=3, n_lost=0, n_gained=0),)),
+        "model-0000 has items of a column that isn't there",
+    ),
+    (
+        lambda made: replace(
+            made, history=(Point(model="m", label="m", revision="r", date="", values=(None,), mean=None),)
+        ),
+        "the history has other columns",
+    ),
+]
+
+
+def _first(made: Snapshot, **fields: Any) -> Snapshot:
+    return replace(made, models=(replace(made.models[0], **fields), *made.models[1:]))
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGES)
+def test_parts_that_do_not_fit_together(change: Callable[[Snapshot], Snapshot], message: str, tmp_path: Path) -> None:
+    """An edited file is told from a built one before pages are made of it."""
+    made = boards.synthetic(4, 3, n_tested=2)
+    assert back(made, tmp_path) == made
+    with pytest.raises(StoreError) as caught:
+        back(change(made), tmp_path)
+    assert f"not a board: {message}." in str(caught.value)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

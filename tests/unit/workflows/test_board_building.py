@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embeval.core import border
 from embeval.core.result import Failure, MetricValue
@@ -408,6 +411,18 @@ def test_kinds_of_names_in_their_order() -> None:
     assert choosing.fitting("org/e5", {key: names[key] for key in (1, 2)}) == [2]
     assert choosing.fitting("?5", names) == []
     assert choosing.fitting("E5", {}) == []
+
+
+@given(st.text("ab*", max_size=8), st.text("ab", max_size=8))
+def test_patterns_fit_as_in_a_shell(pattern: str, name: str) -> None:
+    """As Python's fnmatch takes a star."""
+    assert bool(choosing.fitting(pattern, {1: (name,)})) == fnmatch.fnmatchcase(name, pattern)
+
+
+def test_a_pattern_of_many_stars_takes_no_time() -> None:
+    """With a regular expression this one would not end."""
+    assert choosing.fitting("*a" * 40 + "b", {1: ("a" * 100,)}) == []
+    assert choosing.fitting("*a" * 40 + "*", {1: ("a" * 100,)}) == [1]
 
 
 @pytest.mark.parametrize("text", ["models: ['(']", "tasks: ['(?']", "tasks: ['mteb:no such task']", "tags: ['..']"])

@@ -126,6 +126,11 @@ def test_no_other_path_is_served(path: str, site: Site) -> None:
     assert site.ask(path).status == 404
 
 
+def test_an_address_that_makes_no_sense(site: Site) -> None:
+    """It is answered as well."""
+    assert site.ask("http://[", Host=f"127.0.0.1:{site.port}").status == 404
+
+
 def test_only_our_own_name_is_answered(site: Site) -> None:
     """A page of another site whose name leads to this machine gets nothing; neither does a request without a name."""
     for host in (f"127.0.0.1:{site.port}", f"localhost:{site.port}", f"LOCALHOST:{site.port}"):
@@ -147,6 +152,15 @@ def test_it_listens_on_this_machine_alone(site: Site) -> None:
     assert site.address == f"http://127.0.0.1:{site.port}/"
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as other:
         other.bind(("127.0.0.2", site.port))  # taken if the server had every address
+
+
+def test_many_come_at_once() -> None:
+    """Each gets a place in the queue at once, also while nobody looks after it."""
+    server = serving._Server(("127.0.0.1", 0), serving.handler(serving.Served()))
+    with ExitStack() as stack:
+        stack.callback(server.server_close)
+        for _ in range(50):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=2))
 
 
 def test_nothing_but_reading(site: Site) -> None:

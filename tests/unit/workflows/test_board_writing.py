@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from embeval.errors import StoreError, UnknownNameError, UsageError
+from embeval.errors import ConfigError, StoreError, UnknownNameError, UsageError
 from embeval.leaderboard import definition
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Snapshot
@@ -49,7 +49,7 @@ def test_fresh_files_are_left_as_they_are(mine: Definition) -> None:
     assert before.keys() == {"board.yaml", "index.html", "board.json"}
     writing.write(building.snapshot(mine), mine)
     assert files(mine) == before
-    mine.output("html").write_text("edited", encoding="utf-8")
+    mine.output("html").write_bytes(before["index.html"][0] + b"edited")
     writing.write(building.snapshot(mine), mine)
     assert {name: data for name, (data, _) in files(mine).items()} == {name: data for name, (data, _) in before.items()}
     assert files(mine)["board.json"] == before["board.json"]
@@ -67,6 +67,52 @@ def test_nothing_is_replaced_where_one_cannot_be_made(mine: Definition, monkeypa
     with pytest.raises(StoreError, match="no"):
         writing.write(building.snapshot(mine), mine)
     assert files(mine) == before
+
+
+@pytest.mark.parametrize(("kind", "name"), [("html", "index.html"), ("readme", "README.md")])
+def test_what_is_not_of_a_board_is_not_replaced(kind: str, name: str, mine: Definition) -> None:
+    """A board.yaml in the folder of a project leaves its README.md, and its page, and says what to do."""
+    found = board(mine.path.parents[2], f"results: [../../results]\noutputs: [json, {kind}]\n")
+    file = mine.path.parent / name
+    file.write_text("# Our project", encoding="utf-8")
+    before = files(found)
+    with pytest.raises(ConfigError, match=f"line 2: outputs: .*{name} is not of a board, .* or leave '{kind}' out"):
+        writing.write(building.snapshot(found), found)
+    assert files(found) == before
+    file.write_text("\n", encoding="utf-8")
+    writing.write(building.snapshot(found), found)
+    file.write_bytes(file.read_bytes() + b"edited")
+    writing.write(building.snapshot(found), found)  # what it made it also replaces
+    assert writing.check(found).stale == ()
+
+
+@pytest.mark.parametrize("name", ["index.html", "board.json"])
+def test_a_pipe_or_a_folder_in_the_way(name: str, mine: Definition) -> None:
+    """It is told, and nothing waits for the end of a pipe."""
+    file = mine.path.parent / name
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(StoreError, match=rf"{name}: can't be read \(Not a file\)"):
+        writing.write(building.snapshot(mine), mine)
+    with pytest.raises(StoreError, match="Not a file"):
+        writing.check(mine)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(StoreError, match="Not a file"):
+        writing.write(building.snapshot(mine), mine)
+
+
+def test_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8, in the name of the board and of a file that can't be read: the pages show a stand-in."""
+    three(tmp_path)
+    broken = tmp_path / "results" / "a\udcff" / "b" / "c" / "d" / "e.json"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{", encoding="utf-8")
+    found = board(tmp_path, "results: [../../results]\n", name="b\udcff\udcc3\udca9")
+    assert found.title == "b\ufffdé"
+    writing.write(building.snapshot(found), found)
+    assert writing.check(found).stale == ()
+    assert "results/a\ufffd/b/c/d/e.json" in found.output("readme").read_text(encoding="utf-8")
 
 
 # --- checking -----------------------------------------------------------------------------------------------------

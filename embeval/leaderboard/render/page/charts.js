@@ -16,7 +16,7 @@ const PALETTES = {
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "star"];
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
 const CONFIG = { displayModeBar: false, doubleClick: false, scrollZoom: false, showTips: false, responsive: false };
-const standing = []; // pictures on the page, with their elements
+const pictures = []; // those on the page, with their elements
 let isPrinting = false;
 
 /* The palette that fits the page as it is now: whatever made it light or dark. */
@@ -35,13 +35,13 @@ function startCharts() {
   for (const picture of [paretoPicture("speed"), paretoPicture("size"), ranksPicture, heatPicture, profilePicture, historyPicture]) {
     const there = framed(picture);
     part.append(there.node);
-    standing.push(there);
+    pictures.push(there);
     near.observe(there.node);
     new ResizeObserver(() => there.width !== there.plot.clientWidth && drawLater(there)).observe(there.plot);
   }
-  page.listen(() => standing.forEach(drawLater));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => standing.forEach(drawLater));
-  new MutationObserver(() => standing.forEach(drawLater)).observe(document.documentElement, {
+  page.listen(() => pictures.forEach(drawLater));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => pictures.forEach(drawLater));
+  new MutationObserver(() => pictures.forEach(drawLater)).observe(document.documentElement, {
     attributes: true,
     attributeFilter: ["data-theme", "class"],
   });
@@ -69,7 +69,7 @@ function framed(picture) {
 
 function seen(entries) {
   for (const entry of entries) {
-    const there = standing.find((each) => each.node === entry.target);
+    const there = pictures.find((each) => each.node === entry.target);
     there.isNear = entry.isIntersecting;
     if (there.isNear && there.isStale) drawLater(there);
   }
@@ -91,7 +91,7 @@ function drawLater(there) {
 
 function drawForPaper(isPaper) {
   isPrinting = isPaper;
-  for (const there of standing) if (there.width) drawPicture(there);
+  for (const there of pictures) if (there.width) drawPicture(there);
 }
 
 function drawPicture(there) {

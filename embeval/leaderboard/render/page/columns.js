@@ -4,6 +4,8 @@
    less is, 0 where neither; kind: its class; isHeated: whether its values are shaded by size. */
 const VIEWS = { overview: "Overview", tasks: "Tasks", costs: "Costs", about: "About" };
 const TRAINED = "†";
+const PUBLISHED = "‡"; // elsewhere, and only read here
+const ELSEWHERE = "°"; // measured on another machine than most
 
 function number(key, title, note, get, show, options = {}) {
   return {
@@ -203,7 +205,7 @@ function trainedMark() {
 }
 
 function importedMark() {
-  return element("span", { title: "Published elsewhere, not measured here" }, "‡");
+  return element("span", { title: "Published elsewhere, not measured here" }, PUBLISHED);
 }
 
 function measure(name) {
@@ -217,8 +219,6 @@ function fact(name) {
 function recallColumn() {
   return number("recall", `Recall@${board.rag_k}`, `Mean recall of retrieval tasks at ${board.rag_k} documents`, measure("recall"), score, { isHeated: true });
 }
-
-const ELSEWHERE = "°";
 
 function speedColumns() {
   return [
@@ -249,7 +249,7 @@ function timedWords({ machine, session, speed_of: speedOf }, isElsewhere) {
 }
 
 function sizeColumns() {
-  const weights = (place) => (isKnown(fact("weight_bytes")(place)) ? fact("weight_bytes")(place) / 2 ** 20 : null);
+  const weights = (place) => inMib(fact("weight_bytes")(place));
   return [
     number("parameters", "Params", "Parameters of the model", fact("parameters"), count, { better: -1 }),
     number("dimensions", "Dims", "Length of a vector", fact("dimensions"), whole, { better: -1 }),
@@ -295,8 +295,12 @@ function gateCell(place) {
   const gate = board.models[place].gate;
   if (gate === null) return GAP;
   if (gate.outcome === "in_use") return element("span", { class: "muted", title: gate.sentence }, "in use");
-  const tone = { pass: "good", fail: "bad", inconclusive: "unsure", error: "broken" }[gate.outcome] ?? "quiet";
-  return element("span", { class: `badge ${tone}`, title: gate.sentence }, dataText(gate.outcome));
+  return element("span", { class: `badge ${gateTone(gate)}`, title: gate.sentence }, dataText(gate.outcome));
+}
+
+/* Its colour, as embeval/pages/looks.py has it. */
+function gateTone({ outcome }) {
+  return { in_use: "waived", pass: "good", fail: "bad", inconclusive: "unsure", error: "broken" }[outcome];
 }
 
 function about() {

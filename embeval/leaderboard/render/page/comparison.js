@@ -94,25 +94,12 @@ function finding(before, after, higher, test) {
   return [differenceMark(after - before, higher, isSure), probability(test?.p), words];
 }
 
-const TAKEN = [
-  [() => `Recall at ${board.rag_k}`, (model) => model.measures?.recall, score, true],
-  [() => "Latency of a query, p95", (model) => model.measures?.latency_p95_ms, (value) => `${digits(value)} ms`, false],
-  [() => "Tokens per second", (model) => model.measures?.tokens_per_s, digits, true],
-  [() => "Weights in memory", (model) => inMib(model.facts?.weight_bytes), mebibytes, false],
-  [() => "Parameters", (model) => model.facts?.parameters, count, false],
-  [() => "Dimensions", (model) => model.facts?.dimensions, digits, false],
-  [() => "Bytes of a stored vector", (model) => model.measures?.vector_bytes, digits, false],
-  [() => "Tokens kept of a text", (model) => model.facts?.max_tokens, digits, true],
-  [() => "Index", (model) => model.measures?.index_mib, mebibytes, false],
-  [() => "US dollars per million tokens", (model) => model.measures?.usd_per_million_tokens, digits, false],
-];
-
 function comparedCosts(one, other) {
   const models = [one, other].map((place) => board.models[place]);
-  const rows = TAKEN.map(([name, value, text, higher]) => ({ name: name(), values: models.map(value), text, higher }))
+  const rows = TAKEN.map(({ name, value, text, higher }) => ({ name, values: models.map(value), text, higher }))
     .filter(({ values }) => values.some(isKnown))
     .map(({ name, values, text, higher }) => [name, ...values.map((value) => (isKnown(value) ? text(value) : GAP)), costRatio(values, higher)]);
-  const licences = models.map((model) => model.facts?.license ?? GAP);
+  const licences = models.map((model) => model.facts.license ?? GAP);
   if (licences.some((text) => text !== GAP)) rows.push(["Licence", ...licences, ""]);
   if (!rows.length) return element("section", {}, element("h3", {}, "What they take"), element("p", { class: "muted" }, "Nothing is known of what these two take."));
   return element("section", {}, element("h3", {}, "What they take"), plainTable("What the two take", ["", "A", "B", "B is"], rows), timingNote(models));

@@ -157,11 +157,10 @@ function importedPart({ imported }) {
       .filter(([, value]) => value).flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, dataText(value))]))];
 }
 
-const GATE_LOOKS = { in_use: "waived", pass: "good", fail: "bad", inconclusive: "unsure", error: "broken" };
 function gatePart({ gate }) {
   if (!gate) return null;
   const rules = gate.rules ?? [];
-  return element("div", { class: `gate ${GATE_LOOKS[gate.outcome] ?? "quiet"}` },
+  return element("div", { class: `gate ${gateTone(gate)}` },
     element("p", {}, element("strong", { class: "badge" }, dataText(gate.outcome.replace("_", " "))), " ", dataText(gate.sentence)),
     rules.length ? element("ul", {}, rules.map((rule) => element("li", {}, dataText(rule)))) : null);
 }
@@ -174,7 +173,7 @@ function tasksPart(place, model) {
   const notes = [];
   if (isKnown(reference)) notes.push("The upright line is the reference’s value. p is of this pair on this task alone, corrected for nothing.");
   if (model.cells.some((cell) => cell?.rough)) notes.push("≈ marks intervals of too few items to be trusted to the digit.");
-  if (model.cells.some((cell) => cell?.trained_on === "declared")) notes.push("† marks data that the model’s makers say it was trained on.");
+  if (model.cells.some((cell) => cell?.trained_on === "declared")) notes.push(`${TRAINED} marks data that the model’s makers say it was trained on.`);
   return element("section", {}, element("h3", {}, "Every task"), plainTable(`${model.label} on ${plural(rows.length, "task")}`, headings, rows, [0, 2]),
     notes.length ? element("p", { class: "small muted" }, notes.join(" ")) : null);
 }
@@ -184,7 +183,7 @@ function taskRow(place, column, reference, drawing) {
   const cell = board.models[place].cells[column];
   const kind = [group, metric, split === "test" ? null : split, subset === "all" ? null : subset].filter(Boolean).join(" · ");
   const name = element("span", {}, dataText(heading), element("span", { class: "below" }, dataText(kind)), refused ? element("span", { class: "below" }, "not ranked: ", dataText(refused)) : null);
-  const value = element("span", { class: "strong" }, score(cell?.value), cell?.trained_on === "declared" ? "†" : "");
+  const value = element("span", { class: "strong" }, score(cell?.value), cell?.trained_on === "declared" ? TRAINED : "");
   const there = element("span", { class: "drawn-interval" }, ...(cell && isKnown(cell.value)
     ? [drawing(column), element("span", { class: "below" }, (cell.rough ? "≈" : "") + (interval(cell.low, cell.high) || "no interval"))]
     : [element("span", { class: "muted" }, dataText(cell ? cell.reason ?? "undefined" : "a gap: not evaluated"))]));

@@ -39,12 +39,25 @@ function mebibytes(value) {
   return value >= 1024 ? `${digits(value / 1024)} GiB` : `${digits(value)} MiB`;
 }
 
+function inMib(bytes) {
+  return isKnown(bytes) ? bytes / 2 ** 20 : null;
+}
+
 /* Three digits, none of them made up: 1,234 and 12.3 and 0.0123. */
 function digits(value) {
   if (!isKnown(value)) return GAP;
   if (value === 0) return "0";
   if (Math.abs(value) >= 100) return GROUPED.format(value);
   return FINE.format(Number(value.toPrecision(3)));
+}
+
+function interval(low, high) {
+  return isKnown(low) && isKnown(high) ? `[${score(low)}, ${score(high)}]` : "";
+}
+
+function probability(p) {
+  if (!isKnown(p)) return GAP;
+  return p < 0.0001 ? "< 0.0001" : p.toFixed(4);
 }
 
 function percent(value) {

@@ -23,7 +23,7 @@ const heatPicture = {
     ];
   },
   make: ({ palette, width }) => {
-    const columns = byGroup(page.chosen);
+    const columns = inGroups(page.chosen);
     const rows = page.visible.slice(0, MOST_HEAT);
     if (!columns.length || !rows.length) return { words: "Nothing is chosen that could be shown." };
     const isDifference = heatView.shown === "differences";
@@ -38,12 +38,6 @@ const heatPicture = {
     };
   },
 };
-
-/* Columns with those of a group beside each other, groups in the order of their first. */
-function byGroup(columns) {
-  const groups = Map.groupBy(columns, (column) => board.columns[column].group);
-  return [...groups.values()].flat();
-}
 
 /* {number: what is told, good: the same with better above, value} */
 function heatCell(place, column, isDifference) {

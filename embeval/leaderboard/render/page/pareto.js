@@ -4,7 +4,7 @@ const MOST_NAMED = 24;
 const CROWD = 60; // points from which on only those that matter are named, and the others are small
 
 function paretoPicture(kind) {
-  const known = COSTS.filter((cost) => cost.kind === kind && board.models.some((model) => isKnown(cost.value(model))));
+  const known = costsOf(kind);
   const chosen = { cost: known[0]?.key, quality: null };
   const controls = (changed) => {
     const choose = (name) => (value) => {

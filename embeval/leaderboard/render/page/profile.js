@@ -26,7 +26,7 @@ function profileAxes() {
   const groups = [...Map.groupBy(columns, (place) => board.columns[place].group)];
   const isByTask = groups.length < 3 && columns.length <= 24;
   const all = isByTask
-    ? byGroup(columns).map((place) => ({ name: board.columns[place].heading, columns: [place], value: (model) => VALUES[place][model] }))
+    ? inGroups(columns).map((place) => ({ name: board.columns[place].heading, columns: [place], value: (model) => VALUES[place][model] }))
     : groups.map(([name, inside]) => ({ name, columns: inside, value: (model) => page.standings[model].groups?.[name] }));
   const fits = (axis) => axis.columns.every((place) => board.columns[place].higher_is_better && VALUES[place].every((value) => Math.abs(value ?? 0) <= 1));
   return { axes: all.filter(fits), left: all.filter((axis) => !fits(axis)), isByTask };

@@ -78,20 +78,24 @@ function taskQuality(column) {
   return { key: `task ${column}`, name: `${heading} ${metric}`, higher, value: (place) => cell(place)?.value, interval: cell };
 }
 
-const MIB = 2 ** 20;
-const COSTS = [
-  { key: "speed", kind: "speed", name: "Tokens per second", higher: true, value: (model) => model.measures?.tokens_per_s },
-  { key: "latency", kind: "speed", name: "Latency of a query, p95 (ms)", higher: false, value: (model) => model.measures?.latency_p95_ms },
-  { key: "usd", kind: "speed", name: "US dollars per million tokens", higher: false, value: (model) => model.measures?.usd_per_million_tokens },
-  { key: "parameters", kind: "size", name: "Parameters", higher: false, value: (model) => model.facts?.parameters },
-  { key: "weights", kind: "size", name: "Weights in memory (MiB)", higher: false, value: (model) => inMib(model.facts?.weight_bytes) },
-  { key: "dimensions", kind: "size", name: "Dimensions of a vector", higher: false, value: (model) => model.facts?.dimensions },
-  { key: "vector", kind: "size", name: "Bytes of a stored vector", higher: false, value: (model) => model.measures?.vector_bytes },
-  { key: "index", kind: "size", name: "Index (MiB)", higher: false, value: (model) => model.measures?.index_mib },
+/* What models take and are chosen by, best known first; those of a kind can stand on an axis. */
+const TAKEN = [
+  { key: "recall", kind: null, name: `Recall at ${board.rag_k}`, text: score, higher: true, value: ({ measures }) => measures.recall },
+  { key: "speed", kind: "speed", name: "Tokens per second", text: digits, higher: true, value: ({ measures }) => measures.tokens_per_s },
+  { key: "latency", kind: "speed", name: "Latency of a query, p95", unit: "ms", text: (value) => `${digits(value)} ms`, higher: false, value: ({ measures }) => measures.latency_p95_ms },
+  { key: "usd", kind: "speed", name: "US dollars per million tokens", text: digits, higher: false, value: ({ measures }) => measures.usd_per_million_tokens },
+  { key: "parameters", kind: "size", name: "Parameters", text: count, higher: false, value: ({ facts }) => facts.parameters },
+  { key: "weights", kind: "size", name: "Weights in memory", unit: "MiB", text: mebibytes, higher: false, value: ({ facts }) => inMib(facts.weight_bytes) },
+  { key: "dimensions", kind: "size", name: "Dimensions of a vector", text: digits, higher: false, value: ({ facts }) => facts.dimensions },
+  { key: "vector", kind: "size", name: "Bytes of a stored vector", text: digits, higher: false, value: ({ measures }) => measures.vector_bytes },
+  { key: "index", kind: "size", name: "Index", unit: "MiB", text: mebibytes, higher: false, value: ({ measures }) => measures.index_mib },
+  { key: "tokens", kind: null, name: "Tokens kept of a text", text: digits, higher: true, value: ({ facts }) => facts.max_tokens },
 ];
 
-function inMib(bytes) {
-  return isKnown(bytes) ? bytes / MIB : null;
+/* Those of a kind that any model has, named with their units. */
+function costsOf(kind) {
+  return TAKEN.filter((each) => each.kind === kind && board.models.some((model) => isKnown(each.value(model))))
+    .map((each) => ({ ...each, name: each.unit ? `${each.name} (${each.unit})` : each.name }));
 }
 
 /* The test of two models on some columns: of this pair alone, corrected for nothing; `gap` is above 0 where the first

@@ -13,9 +13,7 @@ function startTheme() {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
     keep("theme", theme);
     show();
-    page.changed();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.changed());
   show();
   button.hidden = false;
 }
