@@ -61,10 +61,14 @@ def _is_value(name: str) -> bool:
 
 
 def _texts(table: Any, name: str) -> tuple[str, ...]:
-    values = table[name].to_pylist()
-    if not all(isinstance(value, str) for value in values):
+    import pyarrow as pa
+
+    column = table[name]
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    values = tuple(column.to_pylist())
+    if None in values or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise ValueError(f"column {name!r} must be text without gaps")
-    return tuple(values)
+    return values
 
 
 def _numbers(table: Any, name: str) -> Column:
@@ -126,8 +130,8 @@ def hit_counts(data: bytes) -> dict[str, int]:
     table, meta = _read(data, "run", lambda name: name == "query")
     try:
         counts: dict[str, int] = dict.fromkeys(meta["queries"], 0)
-        found = table["query"].value_counts().to_pylist()
-        return counts | {each["values"]: each["counts"] for each in found}
+        queries, numbers = table["query"].value_counts().flatten()
+        return counts | dict(zip(queries.to_pylist(), numbers.to_pylist(), strict=True))
     except (KeyError, ValueError, TypeError) as error:
         raise StoreError(f"The run file doesn't hold a ranking ({error}).") from None
 
