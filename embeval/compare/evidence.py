@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Literal, cast
 
 import numpy as np
@@ -44,17 +43,12 @@ class Evidence:
     """Its items."""
     source: str
     """Where it comes from, for messages: a path, or the name of a run file."""
-    content: str | None = None
-    """sha256 of the file that it was read from, where that is no result."""
+    digest: str
+    """sha256 of its content, equal for the very same result, however it is written down; of one metric alone its path."""
     run: Run | None = None
     """Its ranking, where it was asked for and there is one."""
     hits: Mapping[str, int] | None = None
     """Hits of each query in its ranking, where there is one."""
-
-    @cached_property
-    def digest(self) -> str:
-        """sha256 of its content; equal for the very same result, however it is written down."""
-        return self.content or digest_of(self.result)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -149,7 +143,8 @@ def gather(
         raise StoreError(error if str(stored.path.parent) in str(error) else f"{stored.path}: {error}") from None
     run = store.run(stored) if with_run and result.run is not None else None
     hits = store.hit_counts(stored) if result.run is not None else None
-    return checked(Evidence(result, records, str(stored.path), run=run, hits=hits), whole=whole, only=only)
+    digest = digest_of(result) if only is None else str(stored.path)  # the content takes longer than all the rest
+    return checked(Evidence(result, records, str(stored.path), digest, run, hits), whole=whole, only=only)
 
 
 def _columns(metric: str) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def pair(baseline: Evidence, candidate: Evidence, statistics: StatisticsOptions)
     differ) or not the same items, and where both are the very same result.
     """
     one, other = baseline.result, candidate.result
-    if one.model == other.model and baseline.digest == candidate.digest:
+    if baseline.digest == candidate.digest:
         raise NotComparableError(
             f"{baseline.source} is baseline and candidate at once: a result compared with itself says nothing.",
             ("same result",),

@@ -234,7 +234,7 @@ ACTIONS = {
     "sort by name": "document.querySelector('#board th[data-key=model]').click()",
     "one task less": "document.querySelector('[data-column]').click()",
     "all tasks": "document.getElementById('reset-ranks').click()",
-    "search": "const it = document.getElementById('search'); it.value = '-00'; it.dispatchEvent(new Event('input', {bubbles: true}))",
+    "search": "filters.text = '-00'; filtersChanged()",
 }
 
 
