@@ -44,7 +44,7 @@ class Evidence:
     source: str
     """Where it comes from, for messages: a path, or the name of a run file."""
     digest: str
-    """sha256 of its content, equal for the very same result, however it is written down; of one metric alone its path."""
+    """sha256 of its content, equal for the very same result, however it is written down; of one metric its path."""
     run: Run | None = None
     """Its ranking, where it was asked for and there is one."""
     hits: Mapping[str, int] | None = None

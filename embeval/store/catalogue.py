@@ -203,7 +203,7 @@ def _unchanged(places: Sequence[str], stamps: Stamps, known: _Catalogue) -> dict
     before = {place: row for row, place in enumerate(known.files)}
     rows = np.array([before.get(place, ABSENT) for place in places], np.int64)
     same = (stamps == np.concatenate([known.stamps, _stamps([NO_STAMP])])[rows]).all(axis=1)  # ABSENT is the last
-    found = sorted((int(rows[at]), places[at]) for at in np.flatnonzero(same))
+    found = sorted((int(rows[at]), places[at]) for at in np.flatnonzero(same).tolist())
     return {place: row for row, place in found}
 
 
@@ -226,8 +226,10 @@ def _listed(root: str, known: _Folders, tell: Tell) -> tuple[_Folders, int]:
     while waiting:
         place = waiting.pop()
         try:
-            if (at := unchanged.get(place)) is not None:
-                found[place] = tuple(known.stamps[at].tolist()), known.names[at]
+            if place in unchanged:
+                at = unchanged[place]
+                size, content, entry, inode = known.stamps[at].tolist()
+                found[place] = (size, content, entry, inode), known.names[at]
             else:
                 found[place] = listed[place] = listed.get(place) or _inside(root, place)
         except OSError as error:
@@ -236,8 +238,8 @@ def _listed(root: str, known: _Folders, tell: Tell) -> tuple[_Folders, int]:
             continue
         if _depth(place) < DEPTH and (names := found[place][1]):
             waiting += [f"{place}/{name}" if place else name for name in names.split("/")]
-    seen, names = zip(*found.values(), strict=True) if found else ((), ())
-    return _Folders(list(found), _stamps(seen), names), len(listed)
+    inside = [names for _, names in found.values()]
+    return _Folders(list(found), _stamps(stamp for stamp, _ in found.values()), inside), len(listed)
 
 
 def _depth(place: str) -> int:

@@ -282,4 +282,4 @@ def _until_it_stands_ms(events: list[dict[str, Any]]) -> float:
     own = [each for each in events if (each["pid"], each["tid"], each["ph"]) == (mark["pid"], mark["tid"], "X")]
     tasks = [each for each in own if each["name"] == "ThreadControllerImpl::RunTask" and each["ts"] < mark["ts"]]
     shares = [min(1.0, (mark["ts"] - each["ts"]) / max(each["dur"], 1)) for each in tasks]
-    return sum(each["tdur"] * share for each, share in zip(tasks, shares, strict=True)) / 1000.0
+    return float(sum(each["tdur"] * share for each, share in zip(tasks, shares, strict=True))) / 1000.0
