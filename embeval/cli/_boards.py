@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from embeval.cli import _state, _tables
 from embeval.core import figures
 from embeval.core.words import plural
+from embeval.leaderboard.answer import answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ def table(made: Snapshot, console: Console) -> RenderableType:
     groups = list(dict.fromkeys(column.group for column in made.columns if column.refused is None))
     parts = tasks or groups
     # Headings may be alike, such as a task that is called as its group; rows go by place.
-    headings = ["Rank", "", "Model", BY[made.rank_by], *parts, "Gaps"]
+    headings = ["Rank", "Ties", "Model", BY[made.rank_by], *parts, "Gaps"]
     rows = [
         [rank_text(model.standing), model.standing.letters or "", model.label, _by(made, model)]
         + [_value(made, model, place) if tasks else figures.figure(model.standing.groups.get(name))
@@ -63,7 +64,7 @@ def _value(made: Snapshot, model: Model, place: int) -> str:
 
 def remarks(made: Snapshot) -> list[str]:
     """What a reader of the table should know, as sentences."""
-    found = []
+    found = [said] if (said := answer(made)) else []
     if made.tested:
         level = figures.percent(made.level)
         found.append(f"Behind a rank stands its {level} interval; models that share a letter can't be told apart.")
@@ -82,5 +83,7 @@ def checked(path: Path, found: Checked) -> None:
 
 
 def summary(made: Snapshot) -> str:
-    """One sentence on what was built."""
-    return f"{made.title}: {plural(len(made.models), 'model')}, {plural(len(made.columns), 'column')}."
+    """What was built, and what it says."""
+    said = answer(made)
+    size = f"{made.title}: {plural(len(made.models), 'model')}, {plural(len(made.columns), 'column')}."
+    return f"{size} {said}" if said else size

@@ -47,7 +47,7 @@ def import_(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SOURCE]...",
+            metavar="SOURCE",
             help="A BEIR folder, a file of question-document pairs (.jsonl .csv .tsv .parquet), a folder of documents "
             "(.txt .md .html .pdf .docx), or hf:NAME[,config=…,split=…,revision=…]. With --as-mteb, files and folders "
             "named by split (test.jsonl, de/test.csv) or [SUBSET/]SPLIT=FILE.",

@@ -53,7 +53,7 @@ def gate(
     candidates: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CANDIDATE]...",
+            metavar="CANDIDATE",
             help="What is to be released: a model, tag:NAME, an id, or a path of results.  (default: the policy's)",
             show_default=False,
         ),

@@ -133,7 +133,7 @@ def _show_board(given: str, others: list[str]) -> None:
 BoardsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[BOARD]...",
+        metavar="BOARD",
         envvar="EMBEVAL_BOARD",
         autocompletion=complete_board,
         help="Names below leaderboards, folders, or board.yaml files.  (default: every board in leaderboards)",

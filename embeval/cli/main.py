@@ -144,7 +144,7 @@ def _refused_by_system(error: OSError) -> EvaluationError:
 
 def _refused(error: typer.TyperException) -> int:
     """What the parser of the command line doesn't take, in two lines and with the word that it stumbled over."""
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
     if not message:  # called without a verb: the parser has shown the help
         return ExitCode.USAGE
     cause: Any = error.__cause__
@@ -155,4 +155,5 @@ def _refused(error: typer.TyperException) -> int:
     path = context.command_path if context is not None else "embeval"
     if "--json" in sys.argv:  # the parser stopped before it could act on the option
         _state.settings.json = True
-    return _state.error(UsageError(f"{message}.\nSee '{path} --help'."), ExitCode.USAGE)
+    stop = "" if message.endswith("?") else "."
+    return _state.error(UsageError(f"{message}{stop}\nSee '{path} --help'."), ExitCode.USAGE)

@@ -20,6 +20,15 @@ def expanded(given: str | PathLike[str]) -> Path:
         ) from None
 
 
+def seen_from_here(path: Path) -> Path:
+    """The place that a path leads to, for a message: ``results`` for ``boards/mine/../../results``."""
+    try:
+        place, here = path.resolve(), Path.cwd()
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a folder that is gone, a null
+        return path
+    return place.relative_to(here) if place.is_relative_to(here) else place
+
+
 def readable(text: str) -> str:
     """A path, or a message that names one, with U+FFFD for what is no UTF-8 in it: as any file can hold it."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from embeval.core import border
 from embeval.core.border import BORDER, KeyPath, Problem
-from embeval.core.paths import expanded, readable
+from embeval.core.paths import expanded, readable, seen_from_here
 from embeval.core.yaml_files import line_of, read_yaml
 from embeval.errors import ConfigError
 
@@ -236,7 +236,9 @@ def _refuse_bad_paths(definition: Definition) -> None:
     if board.data is not None:
         _folder(definition, ("data",), board.data)
     if board.gate is not None and not _folder(definition, ("gate",), board.gate).is_file():
-        raise definition.wrong(("gate",), f"no such file: {definition.folder(board.gate)}. It holds the policy.")
+        raise definition.wrong(
+            ("gate",), f"no such file: {seen_from_here(definition.folder(board.gate))}. It holds the policy."
+        )
 
 
 def _folder(definition: Definition, where: KeyPath, given: str) -> Path:

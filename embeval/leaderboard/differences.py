@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from embeval.core import figures
-from embeval.leaderboard.snapshot import Column, Model, Snapshot
+from embeval.leaderboard.snapshot import Column, Item, ItemList, Model, Snapshot
 
 LISTS = ("columns", "models", "pairs", "tested", "history", "remarks", "failures")
 """Parts that are told in their own words, or last."""
+LATER = (*LISTS, "reference", "date")
+"""Parts that other differences bring with them: the newest result is another one wherever a value is."""
 
 
 def first(old: Snapshot, new: Snapshot) -> str | None:
@@ -19,18 +21,29 @@ def first(old: Snapshot, new: Snapshot) -> str | None:
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[str]:
-    names = [each.name for each in fields(Snapshot) if each.name not in LISTS and each.name != "reference"]
+    names = [each.name for each in fields(Snapshot) if each.name not in LATER]
     for name in names:
-        if (was := getattr(old, name)) != (now := getattr(new, name)):
-            yield f"{name.replace('_', ' ')}: {was!r} there, {now!r} now"
+        yield from _of_part(name, old, new)
     yield from _of_names("column", [_name(each) for each in old.columns], [_name(each) for each in new.columns])
     yield from _of_columns(old.columns, new.columns)
     yield from _of_names("model", [each.label for each in old.models], [each.label for each in new.models])
     for was, now in zip(old.models, new.models, strict=True):
         yield from _of_models(was, now, new.columns)
+    yield from _of_part("date", old, new)
     for name in (*LISTS, "reference"):
         if getattr(old, name) != getattr(new, name):
-            yield f"{name} differ" if name in LISTS else f"another {name}"
+            yield _of_list(name, old, new) if name in LISTS else f"another {name}"
+
+
+def _of_part(name: str, old: Snapshot, new: Snapshot) -> Iterator[str]:
+    if (was := getattr(old, name)) != (now := getattr(new, name)):
+        yield f"{name.replace('_', ' ')}: {was!r} there, {now!r} now"
+
+
+def _of_list(name: str, old: Snapshot, new: Snapshot) -> str:
+    was, now = getattr(old, name), getattr(new, name)
+    added = [each for each in now if each not in was]
+    return f"now among the {name}: {added[0]}" if added and isinstance(added[0], str) else f"{name} differ"
 
 
 def _name(column: Column) -> str:
@@ -54,6 +67,8 @@ def _moved(old: Sequence[str], new: Sequence[str]) -> str:
 
 def _of_columns(old: Sequence[Column], new: Sequence[Column]) -> Iterator[str]:
     for was, now in zip(old, new, strict=True):
+        if was.protocol != now.protocol:
+            yield f"the column {_name(now)}: of other data or options than there"
         if part := _part(was, now):
             yield f"the column {_name(now)}: {part}"
 
@@ -70,8 +85,24 @@ def _of_models(old: Model, new: Model, columns: Sequence[Column]) -> Iterator[st
         if was != now:
             told = (None if was is None or now is None else _part(was, now)) or "there in one only"
             yield f"{new.label}, {part}: {told}"
+    if old.items != new.items:
+        yield f"{new.label}: {_of_items(old.items, new.items)}"
     if part := _part(old, new):
         yield f"{new.label}: {part}"
+
+
+def _of_items(old: Sequence[ItemList], new: Sequence[ItemList]) -> str:
+    if _without_texts(old) != _without_texts(new):
+        return "other items lost or gained"
+    texts = {item.text for each in new for item in (*each.lost, *each.gained)}
+    return "the texts of its items are not at hand here" if texts == {None} else "other texts of its items"
+
+
+def _without_texts(lists: Sequence[ItemList]) -> list[ItemList]:
+    def bare(items: Sequence[Item]) -> tuple[Item, ...]:
+        return tuple(replace(item, text=None) for item in items)
+
+    return [replace(each, lost=bare(each.lost), gained=bare(each.gained)) for each in lists]
 
 
 def _part(old: Any, new: Any) -> str | None:

@@ -50,7 +50,11 @@ def rich() -> Snapshot:
                 if published
                 else None,
                 facts=ModelFacts() if published else model.facts,
-                spec=replace(model.spec, dtype="bfloat16" if place % 4 == 1 else "float32"),
+                spec=replace(
+                    model.spec,
+                    dtype="bfloat16" if place % 4 == 1 else "float32",
+                    backend="onnx" if place % 4 == 2 else model.spec.backend,
+                ),
                 measures=Measures(
                     recall=float(rng.uniform(0.7, 0.95)),
                     latency_p95_ms=float(rng.uniform(3, 80)),
@@ -297,9 +301,11 @@ def test_search_and_filters(chromium: Browser, file: Path) -> None:
         for name, value, kept in (
             ("licence", "apache-2.0", lambda m: m.facts.license == "apache-2.0"),
             ("language", "deu", lambda m: "deu" in m.facts.languages),
+            ("backend", "onnx", lambda m: m.spec.backend == "onnx"),
             ("precision", "bfloat16", lambda m: m.spec.dtype == "bfloat16"),
         ):
             page.select_option(f"#filters [name={name}]", value)
+            assert 0 < len(names(page)) < 12
             assert set(names(page)) == {m.label for m in made.models if kept(m)}
             page.select_option(f"#filters [name={name}]", "")
         page.fill("#filters [name=to]", "100")
@@ -325,11 +331,15 @@ def test_ranks_of_the_tasks_chosen(chromium: Browser, file: Path) -> None:
         page.click("#choosing summary")
         for group in ("Retrieval", "STS", "Classification"):
             page.uncheck(f'[data-group="{group}"]')
-        assert page.inner_text("#ranks-note") == "Ranks, means and intervals are of 4 of 10 tasks."
+        note = page.inner_text("#ranks-note")
+        assert note.startswith("Ranks, means and intervals are of 4 of 10 tasks. Of the 6 models tested, ")
+        assert not page.is_visible("#answer")  # it is of all tasks
         chosen = [place for place, column in enumerate(made.columns) if column.group in ("Clustering", "Reranking")]
         columns, pairs = [made.columns[place] for place in chosen], [made.pairs[place] for place in chosen]
         expected = ranking.standings_of(values(made)[:, chosen], columns, rules(made), made.tested, pairs)
         wanted = {model.label: standing for model, standing in zip(made.models, expected, strict=True)}
+        leaders = [name for name, standing in wanted.items() if standing.rank_low == 1]
+        assert note.endswith(f"tested, {' and '.join(leaders)} may each be the best.")
         for rank, name in zip(cells(page, "rank"), names(page), strict=True):
             standing = wanted[name]
             interval = [] if standing.rank_low is None else [f"{standing.rank_low}–{standing.rank_high}"]

@@ -317,7 +317,9 @@ PARSER = {
     "negative seed": Case(2, (*FINE, "--seed", "-1"), ("--seed", "-1", "0")),
     "no threads": Case(2, (*FINE, "--threads", "0"), ("--threads", "0", "1")),
     "no tokens": Case(2, (*FINE, "--batch-tokens", "0"), ("--batch-tokens", "0", "1")),
-    "unknown format": Case(2, ("leaderboard", "show", "--format", "html"), ("--format", "html", "table", "markdown")),
+    "unknown format": Case(
+        2, ("leaderboard", "show", "--format", "html"), ("): 'html' is not one of 'table', 'markdown'.",)
+    ),
     "unknown schema": Case(2, ("schema", "yaml"), ("yaml", "result", "config")),
     "no schema": Case(2, ("schema",), ("what", "result", "config")),
     "an argument too many": Case(2, ("run", "demo-docs"), ("demo-docs", "embeval run")),

@@ -36,7 +36,7 @@ def test_build_and_check(project: Path) -> None:
     """The files on stdout, the rest on stderr; fresh is 0, stale is 1 with a line for each file and what to do."""
     done = run(project, "build")
     assert (done.code, done.out) == (0, "leaderboards/mine/index.html\nleaderboards/mine/board.json\n")
-    assert done.err == "mine: 3 models, 2 columns.\n"
+    assert done.err == "mine: 3 models, 2 columns. good is the best (95 % confidence).\n"
     assert run(project, "build", "--check") == Done(0, "leaderboards/mine: fresh.\n", "")
 
     put(three(project), {NDCG: POOR, RECALL: POOR}, model="org/new", task="docs")
@@ -91,7 +91,7 @@ def test_init_and_build(project: Path) -> None:
     file = project / "leaderboards" / "models" / "board.yaml"
     file.write_text(file.read_text(encoding="utf-8") + "outputs: [html, json]\n", encoding="utf-8")
     built = run(project, "build", "models")
-    assert (built.code, built.err) == (0, "models: 3 models, 2 columns.\n")
+    assert (built.code, built.err) == (0, "models: 3 models, 2 columns. good is the best (95 % confidence).\n")
     assert run(project, "init").code == 2
     assert run(project, "init", "--force", "--json").json == {"file": "leaderboards/models/board.yaml"}
 
@@ -109,6 +109,27 @@ def test_show_a_board(project: Path) -> None:
     assert rows[0][2] != rows[1][2]  # letters
     made = run(project, "show", "--board", "mine", "--json").json
     assert [model["label"] for model in made["models"]] == ["good", "fair", "poor"]
+
+
+@pytest.mark.parametrize(
+    "words", [("--results", "results"), ("--task", "docs"), ("--metric", NDCG), ("--all",), ("--format", "markdown")]
+)
+def test_a_board_says_itself_what_it_shows(project: Path, words: tuple[str, ...]) -> None:
+    """An option that would choose otherwise is refused, and none is passed over."""
+    done = run(project, "show", "--board", "mine", *words)
+    assert done.code == 2
+    assert f"--board and {words[0]} can't go together" in done.err
+
+
+def test_what_to_know_of_a_board_is_told(project: Path) -> None:
+    """A file that can't be read is left out, and a reader hears of it on stderr, in JSON and from show."""
+    file = next((project / "results").rglob("*.json"))
+    file.write_text("{", encoding="utf-8")
+    told = "Left out: ../../results/"
+    assert told in run(project, "build").err
+    (made,) = run(project, "build", "--json").json["boards"]
+    assert [each.startswith(told) for each in made["remarks"]].count(True) == 1
+    assert told in run(project, "show", "--board", "mine").out
 
 
 def test_show_a_board_as_it_was_built(project: Path) -> None:

@@ -31,6 +31,13 @@ def test_everything_else_is_run_everywhere(repository: Path) -> None:
     assert re.search(r'pytest -n 2 --dist worksteal -m "not real and not timing"$', makefile, re.MULTILINE)
 
 
+def test_committed_boards_are_checked(repository: Path) -> None:
+    """``make test`` holds their pages to what they are made from, and writes none."""
+    makefile = (repository / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^test:.* boards\b", makefile, re.MULTILINE)
+    assert re.findall(r"leaderboard build.*", makefile) == ["leaderboard build --check"]
+
+
 def test_a_missing_browser_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A skip with its reason; where CI has asked for a browser, a failure."""
     if CHROMIUM is not None:

@@ -32,10 +32,12 @@ def test_show_as_json(tmp_path: Path) -> None:
 
 
 def test_show_for_people(tmp_path: Path) -> None:
-    """The estimate is two more rows, and without it nothing is measured."""
+    """What is known of the model; the estimate is two more rows, and without it nothing is measured."""
     plain = embeval("models", "show", "hashing,dim=16", cwd=tmp_path)
     assert plain.code == 0
     assert "documents" not in plain.out
+    assert re.search(r"license\s+not declared", plain.out)
+    assert re.search(r"weights\s+0 B", plain.out)
     done = embeval("models", "show", "hashing,dim=16", "--documents", "1000000", cwd=tmp_path)
     assert "1,000,000 documents" in done.out
     said = re.search(r"([\d.]+) (seconds|minutes|hours) here: ([\d,.]+) a second", done.out)

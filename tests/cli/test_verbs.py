@@ -216,7 +216,7 @@ def test_an_unknown_verb_exits_2_and_offers_the_closest(tmp_path: Path, words: l
     done = embeval(*words, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert f"No such command '{words[-1]}'" in done.err
-    assert f"Did you mean '{close}'?" in done.err
+    assert f"Did you mean '{close}'?\nSee" in done.err
 
 
 # --- --json, --quiet, --debug -------------------------------------------------------------------------------------

@@ -47,8 +47,8 @@ def costs(made: Snapshot) -> list[Deciding]:
         Deciding("p95 ms", lambda model: _timed(model, model.measures.latency_p95_ms)),
         Deciding("Tokens/s", lambda model: _timed(model, model.measures.tokens_per_s)),
         Deciding("Parameters", lambda model: count(model.facts.parameters)),
-        Deciding("Weights", lambda model: _size(model.facts.weight_bytes)),
-        Deciding("Dimensions", lambda model: count(model.facts.dimensions)),
+        Deciding("Weights", lambda model: _mebibytes(model.facts.weight_bytes)),
+        Deciding("Dimensions", lambda model: count(model.facts.dimensions or None)),
         Deciding("Vector", lambda model: _size(model.measures.vector_bytes)),
         Deciding("Index MiB", lambda model: _plain(model.measures.index_mib)),
         Deciding("$ per 1M tokens", lambda model: _plain(model.measures.usd_per_million_tokens)),
@@ -79,7 +79,7 @@ def identity(made: Snapshot) -> list[Deciding]:
     """The columns of what models are, of which something is known."""
     columns = [
         Deciding("Runs by", lambda model: model.spec.backend, is_number=False),
-        Deciding("Precision", lambda model: "" if model.imported else model.spec.dtype, is_number=False),
+        Deciding("Precision", _precision, is_number=False),
         Deciding("Revision", lambda model: revision(model.spec.revision), is_number=False),
         Deciding("Tokens kept", lambda model: count(model.facts.max_tokens)),
         Deciding("Languages", lambda model: _first(model.facts.languages), is_number=False),
@@ -137,7 +137,7 @@ def settings(imported: Imported | None) -> str:
     if imported is None:
         return ""
     version = [] if imported.mteb_version is None else [f"mteb {imported.mteb_version}"]
-    return ", ".join([*version, *(f"{name} {canonical(value)}" for name, value in imported.settings.items())])
+    return ", ".join([*version, *(f"{name} {canonical(value)}" for name, value in sorted(imported.settings.items()))])
 
 
 def count(n: int | None) -> str:
@@ -148,6 +148,15 @@ def count(n: int | None) -> str:
         if n >= factor:
             return f"{n / factor:.1f} {unit}"
     return f"{n:,}"
+
+
+def _precision(model: Model) -> str:
+    """The number format; empty where nothing is computed here, or no vectors are, as in BM25."""
+    return "" if model.imported or model.facts.dimensions == 0 else model.spec.dtype
+
+
+def _mebibytes(n_bytes: int | None) -> str:
+    return "" if n_bytes is None else f"{_plain(n_bytes / 2**20)} MiB" if n_bytes else "0"
 
 
 def _size(n_bytes: int | None) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from embeval.core import border, packages, strict_json
 from embeval.core.strict_json import Json
+from embeval.leaderboard.answer import answer
 from embeval.leaderboard.render.deciding import RANKED_BY
 from embeval.leaderboard.snapshot import Cell, Snapshot
 from embeval.pages import page
@@ -59,6 +60,8 @@ DETAILS = ("cells", "pairs")
 
 def html(made: Snapshot) -> str:
     """The page. Raises ``MissingPackageError`` where a package of the charts or of the table is not installed."""
+    from markupsafe import Markup
+
     charts = library("plotly", "package_data/plotly.min.js")
     own = _texts(SCRIPTS)
     data = packed(made)
@@ -75,7 +78,8 @@ def html(made: Snapshot) -> str:
         "embeval.leaderboard.render",
         "board.html",
         made=made,
-        groups=list(dict.fromkeys(name for model in made.models for name in model.standing.groups)),
+        groups=list(dict.fromkeys(column.group for column in made.columns if column.refused is None)),
+        answer=Markup(answer(made, _strong, page.data)),  # noqa: S704  # escaped piece by piece
         ranked_by=RANKED_BY[made.rank_by],
         hashes=f"{_hash(own)} {_hash(charts)}",
     )
@@ -83,6 +87,10 @@ def html(made: Snapshot) -> str:
     # No text from data can hold a mark, since it can't hold a bare <.
     parts = re.split("<@([A-Z]+)@>", shell)
     return "".join(texts[part] if number % 2 else part for number, part in enumerate(parts))
+
+
+def _strong(label: str) -> str:
+    return f"<b>{page.data(label)}</b>"
 
 
 def packed(made: Snapshot) -> dict[str, Json]:

@@ -86,7 +86,7 @@ def _scale(most: int, height: float, heading: str) -> Iterator[str]:
         yield f'<line class="line" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{height - BOTTOM + 2:.1f}"/>'
         yield _text("quiet middle", x, 26, str(rank))
     yield _text("quiet middle", (LEFT + RIGHT) / 2, 12, "Rank")
-    yield _text("quiet", RIGHT + 10, 26, "Letters")
+    yield _text("quiet", RIGHT + 10, 26, "Ties")
 
 
 def _row(model: Model, y: float, most: int, made: Snapshot) -> Iterator[str]:

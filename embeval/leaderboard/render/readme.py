@@ -10,6 +10,7 @@ from urllib.parse import quote
 from embeval.core import figures
 from embeval.core.markdown import escape, table
 from embeval.core.words import are, plural
+from embeval.leaderboard.answer import answer
 from embeval.leaderboard.board import TRAINED
 from embeval.leaderboard.definition import OUTPUTS
 from embeval.leaderboard.render import deciding, picture
@@ -45,6 +46,9 @@ def _top(made: Snapshot) -> Lines:
     by = f", ranked by {deciding.RANKED_BY[made.rank_by]}" if ranked else ""
     newest = f" The newest result is of {escape(made.date[:10])}." if made.date else ""
     models, tasks = plural(len(made.models), "model"), plural(len(made.columns), "task")
+    if said := answer(made, _strong, escape):
+        yield said
+        yield ""
     yield f"{models} on {tasks}{of_groups}{by}.{newest}"
     links = [
         ("html", "The page to sort, filter and compare in"),
@@ -61,6 +65,10 @@ def _top(made: Snapshot) -> Lines:
         # A bracket of a label would end the words of the picture.
         said = picture.words(made).translate(str.maketrans("[]", "()"))
         yield f"![{escape(said)}]({OUTPUTS['svg']})"
+
+
+def _strong(label: str) -> str:
+    return f"**{escape(label.strip())}**"
 
 
 def _ranks(made: Snapshot) -> Lines:
@@ -89,7 +97,7 @@ def _ranks(made: Snapshot) -> Lines:
         *deciding.known(
             [
                 Deciding(f"{level} interval", deciding.ranks_between),
-                Deciding("Letters", lambda model: model.standing.letters or "", is_number=False),
+                Deciding("Ties", lambda model: model.standing.letters or "", is_number=False),
             ],
             made.models,
         ),
@@ -118,13 +126,20 @@ def _apart(made: Snapshot) -> Lines:
     if tested:
         yield from ("", "### What can't be told apart", "")
         n_pairs = len(tested) * (len(tested) - 1) // 2
-        yield (
-            f"Models that share a letter can't be told apart: tests of {plural(n_pairs, 'pair')} over the items of all "
-            f"tasks, corrected by Holm, at {figures.percent(made.level)}. That is not the same as equal. The interval "
-            "holds every rank that the tests leave open."
-        )
-        yield ""
         groups = list(letters_of(tested).items())
+        how = (
+            f"tests of {plural(n_pairs, 'pair')} over the items of all tasks, corrected by Holm, at "
+            f"{figures.percent(made.level)}"
+        )
+        if len(groups) == len(tested):
+            yield f"None of the {len(tested)} models tested: the data tells each from every other, by {how}."
+            groups = []
+        else:
+            yield (
+                f"Models that share a letter can't be told apart: {how}. That is not the same as equal. The interval "
+                "holds every rank that the tests leave open."
+            )
+            yield ""
         for letter, members in groups[:NAMED]:
             yield f"- **{letter}**: {_together(members)}"
         if (n := len(groups) - NAMED) > 0:

@@ -62,6 +62,8 @@ def snapshot(definition: Definition) -> Snapshot:
     remarks = (
         *board.of_values(),
         *columns.remarks(board, tasks),
+        *columns.weighted(shown),
+        *columns.published(shown, gathered.results),
         *measuring.remarks(models),
         *judged,
         *gathered.notes,

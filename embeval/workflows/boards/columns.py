@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from embeval.core.result import Result
 from embeval.core.signature import RESERVED_SUBSETS
 from embeval.core.words import plural
 from embeval.leaderboard.board import Board, ColumnKey, higher_is_better
 from embeval.leaderboard.definition import ShownTask
 from embeval.leaderboard.snapshot import Column
-from embeval.workflows.boards.choosing import Tasks
+from embeval.workflows.boards.choosing import MTEB, Tasks
 
 TYPES = {
     "sts": "STS",
@@ -23,6 +24,8 @@ TYPES = {
     "summarization": "Summarization",
 }
 """Types of tasks of one's own in mteb's words."""
+SHOWN = 3
+"""Tasks of which it is told that they aren't those of published values."""
 
 
 def arranged(board: Board, tasks: Tasks) -> tuple[Board, list[Column]]:
@@ -94,3 +97,32 @@ def remarks(board: Board, tasks: Tasks) -> list[str]:
         older = plural(n, "older column is", "older columns are")
         found.append(f"{older} left out: newer results of the same task are of other data; 'older: true' shows all.")
     return found
+
+
+def weighted(columns: Sequence[Column]) -> list[str]:
+    """What tasks count in means where they don't count the same, as a sentence."""
+    counted = [each for each in columns if each.refused is None]
+    if len({each.weight for each in counted}) < 2:
+        return []
+    told = [f"{each.heading} {each.weight:g}" for each in counted if each.weight != 1.0]
+    others = "" if len(told) == len(counted) else "; any other 1"
+    return [f"What tasks count in means: {', '.join(told)}{others}."]
+
+
+def published(columns: Sequence[Column], results: Sequence[Result]) -> list[str]:
+    """Why published values don't stand beside one's own where that may surprise, as sentences.
+
+    They are of tasks run by mteb's rules; the catalogue has some of the same names with rules of its own.
+    """
+    shown = {each.task for each in columns}
+    theirs = {each.task.name for each in results if each.imported is not None}
+    own = {each.task.name for each in results if each.imported is None}
+    found = [
+        f"Published values are of {name}, which is not {name.removeprefix(MTEB)} and shares no column with it: "
+        f"'embeval run -t {name}' measures what they measured."
+        for name in sorted(theirs - own)
+        if name.startswith(MTEB) and name.removeprefix(MTEB) in shown
+    ]
+    if theirs and not theirs & shown and not found:
+        found.append("No published value is shown: the board shows none of their tasks.")
+    return found if len(found) <= SHOWN else [*found[:SHOWN], f"So it is with {len(found) - SHOWN} more tasks."]

@@ -22,15 +22,20 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 def find(given: str) -> Path:
     """The file of a board that is named by it, by its folder, or by the name of its folder below ``leaderboards``.
 
-    Raises ``UnknownNameError`` with the closest names for none.
+    Raises ``UnknownNameError`` with the closest names for none, ``UsageError`` for a path that is none.
     """
     path = expanded(given)
     if path.is_file():
         return path
-    folders = [path] if os.sep in given or given.startswith(("~", ".")) else [FOLDER / given, path]
+    is_path = os.sep in given or given.startswith(("~", "."))
+    folders = [path] if is_path else [FOLDER / given, path]
     for folder in folders:
         if (found := folder / FILE_NAME).is_file():
             return found
+    if path.is_dir():
+        raise UsageError(f"{path}: no {FILE_NAME} in this folder, so it is no board. {INIT}")
+    if is_path or path.suffix in (".yaml", ".yml"):
+        raise UsageError(f"{path}: no such board. {INIT}")
     known = [each.parent.name for each in there()]
     raise UnknownNameError("board", given, known, hint=f"A board is a folder with a {FILE_NAME}. {INIT}")
 

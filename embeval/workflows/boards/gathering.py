@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from embeval.core.paths import seen_from_here
 from embeval.core.result import Result
 from embeval.core.words import plural
 from embeval.errors import DataError, MissingPackageError, StoreError
@@ -55,7 +56,7 @@ def gather(definition: Definition) -> Gathered:
     found: list[tuple[ResultStore, Stored]] = []
     tags: dict[str, Tag] = {}
     for place, given in enumerate(definition.board.results):
-        store = ResultStore(_there(definition, "results", place, given, "'embeval run' writes one."))
+        store = ResultStore(_there(definition, "results", place, given, "'embeval run' writes results."))
         told: list[str] = []
         found += [(store, each) for each in store.find(broken=told)]
         tags = {**Tags(store.root).all(), **tags}
@@ -91,7 +92,8 @@ def _there(definition: Definition, key: str, place: int, given: str, remedy: str
     folder = definition.folder(given)
     if not folder.is_dir():
         what = "not a folder" if folder.exists() else "no such folder"
-        raise definition.wrong((key, place), f"{folder}: {what}. {remedy}")
+        start = f"Paths start at {seen_from_here(definition.path.parent)}."
+        raise definition.wrong((key, place), f"{seen_from_here(folder)}: {what}. {start} {remedy}")
     return folder
 
 
@@ -147,7 +149,9 @@ def _published(definition: Definition, broken: list[str]) -> Iterator[Result]:
             n_read += 1
             yield result
         if not n_read:
-            raise definition.wrong(("imported", number), f"{folder}: no result of mteb there that fits. {LAYOUT}")
+            raise definition.wrong(
+                ("imported", number), f"{seen_from_here(folder)}: no result of mteb there that fits. {LAYOUT}"
+            )
 
 
 def _read(definition: Definition, folder: Path, given: str, broken: list[str]) -> Iterator[Result]:

@@ -10,7 +10,7 @@ TEMPLATE = """\
 results: [../../results]          # folders of results, as 'embeval run' writes them; paths start at this file
 # imported: [published]           # published results in mteb's layout, shown beside one's own and marked
 # tags: [prod, candidate]         # only what these tags pin ('embeval results tag')
-# models: ["minilm*", demo]       # only these, by label or name; * stands for any part
+# models: ["all-MiniLM*", bm25]   # only these, as they are called on the board; * stands for any part
 
 # tasks:                          # only these, in this order; else all, each by its main score
 #   - STS12
@@ -22,7 +22,7 @@ rank_by: mean_task                # mean_task, mean_type (mean over groups of ta
 # gaps: rank                      # also ranks models that lack a task, marked; else they have no rank
 # level: 0.95                     # confidence of rank intervals
 
-# reference: demo                 # the model that the others are held against
+# reference: all-MiniLM-L6-v2     # the model that the others are held against, as it is called on the board
 # production: prod                # the model in use: a tag or a model
 # gate: ../../embeval.yaml        # the policy that decides whether others may replace it
 # rag_k: 10                       # how many documents the RAG system passes on

@@ -43,6 +43,12 @@ ITEMS = ItemList(column=0, n_lost=1, n_gained=0, lost=(Item(id="q", reference=1.
     [
         (replace(BOARD, title="Other"), "title: '3 models, 2 tasks' there, 'Other' now"),
         (replace(BOARD, rank_by="borda"), "rank by: 'mean_task' there, 'borda' now"),
+        (replace(BOARD, date="2026-01-02"), "date: None there, '2026-01-02' now"),
+        (replace(with_cell(value=0.5), date="2026-01-02"), f"{NAME}: {CELL.value:.4f} there, 0.5000 now"),
+        (
+            replace(BOARD, columns=(replace(BOARD.columns[0], protocol="1234abcd", n_items=7), BOARD.columns[1])),
+            "the column Task00 (ndcg_at_10): of other data or options than there",
+        ),
         (replace(BOARD, columns=BOARD.columns[:1]), "the column Task01 (cosine_spearman) is there and has no result"),
         (
             replace(BOARD, columns=(replace(BOARD.columns[0], weight=2.0), BOARD.columns[1])),
@@ -59,8 +65,9 @@ ITEMS = ItemList(column=0, n_lost=1, n_gained=0, lost=(Item(id="q", reference=1.
         (with_best(facts=ModelFacts(parameters=3)), f"{BEST.label}, facts: parameters: "),
         (with_best(gate=GateOutcome(outcome="pass", sentence="Fine.")), f"{BEST.label}, gate: there in one only"),
         (with_best(date="2026-01-02"), f"{BEST.label}: date: "),
-        (with_best(items=(ITEMS,)), f"{BEST.label}: another items"),
-        (replace(BOARD, remarks=("x",)), "remarks differ"),
+        (with_best(items=(ITEMS,)), f"{BEST.label}: other items lost or gained"),
+        (replace(BOARD, remarks=("x",)), "now among the remarks: x"),
+        (replace(BOARD, failures=("x",)), "now among the failures: x"),
         (replace(BOARD, pairs=BOARD.pairs[::-1]), "pairs differ"),
         (replace(BOARD, reference=1), "another reference"),
     ],
@@ -70,3 +77,12 @@ def test_what_differs(changed: Snapshot, said: str) -> None:
     told = first(BOARD, changed)
     assert told is not None
     assert told.startswith(said)
+
+
+def test_texts_that_are_not_at_hand() -> None:
+    """A page with texts was built where the data is, and is held against results alone, as in CI."""
+    shown = with_best(items=(replace(ITEMS, lost=(replace(ITEMS.lost[0], text="how to pay"),)),))
+    assert first(shown, with_best(items=(ITEMS,))) == f"{BEST.label}: the texts of its items are not at hand here"
+    other = with_best(items=(replace(ITEMS, lost=(replace(ITEMS.lost[0], text="how to run"),)),))
+    assert first(shown, other) == f"{BEST.label}: other texts of its items"
+    assert first(replace(BOARD, remarks=("x",)), BOARD) == "remarks differ"

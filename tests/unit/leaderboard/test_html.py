@@ -59,6 +59,15 @@ def test_nothing_is_lost_when_cells_are_packed() -> None:
     assert unpacked(packed) == made
 
 
+def test_the_answer_stands_above_the_table() -> None:
+    """Names in bold, and only shown whatever is in them."""
+    made = boards.synthetic(4, 3, n_tested=2)
+    made = replace(made, models=tuple(replace(model, label=f"{model.label}{HOSTILE}") for model in made.models))
+    answer = page.html(made).split('<p id="answer">')[1].split("</p>")[0]
+    assert answer.startswith("Of the 2 models that could be tested, <b><bdi>model-0000")
+    assert set(re.findall(r"<[^>]*>", answer)) == {"<b>", "</b>", "<bdi>", "</bdi>"}
+
+
 def test_no_text_ends_an_element_or_stands_for_a_part() -> None:
     """A hostile board makes a page with the very scripts of any other."""
     plain = boards.synthetic(3, 2, n_tested=2)
@@ -73,15 +82,22 @@ def test_no_text_ends_an_element_or_stands_for_a_part() -> None:
 def test_scripts_run_by_their_hash() -> None:
     """Those of the policy are of the two that are started."""
     made = page.html(boards.synthetic(2, 1))
-    policy = re.search(r'Content-Security-Policy" content="(.*?)">', made)
-    assert policy is not None
+    found = re.search(r'Content-Security-Policy" content="(.*?)">', made)
+    assert found is not None
+    policy = found[1].replace("&#39;", "'")
     own = made.rpartition("<script>")[2].partition("</script>")[0]
     charts = made.partition('id="charts-library">')[2].partition("</script>")[0]
     for script in (own, charts):
-        assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy[1].replace(
-            "&#39;", "'"
-        )
-    assert "unsafe-inline" not in policy[1].partition("script-src")[2].partition(";")[0]
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy
+    assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
+    others = [rule for rule in policy.split("; ") if not rule.startswith("script-src ")]
+    assert others == [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data: blob:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
 
 
 def test_no_name_stands_twice() -> None:

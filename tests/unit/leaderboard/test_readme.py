@@ -73,6 +73,16 @@ def seen() -> Read:
     return Read(readme(shown.small()))
 
 
+def test_the_answer_comes_first() -> None:
+    """Below the heading and the description, names in bold."""
+    lines = [line for line in readme(shown.small()).splitlines() if line]
+    at = next(place for place, line in enumerate(lines) if "confidence" in line)
+    assert lines[at].startswith(
+        "**big** and **mid** may each be the best, and the data can't tell which; the other one is"
+    )
+    assert lines[at + 1].startswith("4 models on 3 tasks")
+
+
 @pytest.mark.parametrize(
     ("rank_by", "told"),
     [("mean_task", "as if they were as bad as the worst there"), ("borda", "without points there")],
@@ -90,7 +100,7 @@ def test_ranks_with_intervals_letters_and_what_is_not_ranked(seen: Read) -> None
     """A row for each model; a model with a gap has no rank and no mean, and its gap is counted."""
     assert seen.column(0, "Rank") == ["1", "2", "3", "—"]
     assert seen.column(0, "95 % interval") == ["1–2", "1–3", "2–3", ""]
-    assert seen.column(0, "Letters") == ["a", "ab", "b", ""]
+    assert seen.column(0, "Ties") == ["a", "ab", "b", ""]
     assert seen.column(0, "Model") == ["big, reference, in use", "mid", "low", "far (imported)"]
     assert seen.column(0, "Mean") == ["0.7500", "0.7350", "0.4500", "—"]
     assert seen.column(0, "STS") == ["0.7000", "0.7200", "0.5000", "—"]
@@ -112,13 +122,24 @@ def test_a_model_alone_in_its_group_is_told_apart() -> None:
     """One letter of its own: from every other model; a letter beside another says nothing of the kind."""
     made = shown.small()
     alone = [replace(each, standing=replace(each.standing, letters=letters))
-             for each, letters in zip(made.models[:3], ("a", "b", "c1"), strict=True)]  # fmt: skip
+             for each, letters in zip(made.models, ("a", "b", "c1", "b"), strict=True)]  # fmt: skip
     text = readme(replace(made, models=tuple(alone)))
     assert "- **a**: big, told apart from every other model" in text
     assert "- **c1**: low, told apart from every other model" in text
     assert {letter: [each.label for each in there] for letter, there in letters_of(alone).items()} == {
-        "a": ["big"], "b": ["mid"], "c1": ["low"],
+        "a": ["big"], "b": ["mid", "far (imported)"], "c1": ["low"],
     }  # fmt: skip
+
+
+def test_where_all_are_told_apart() -> None:
+    """One sentence instead of a list of every model by itself."""
+    made = shown.small()
+    alone = [replace(each, standing=replace(each.standing, letters=letters))
+             for each, letters in zip(made.models, ("a", "b", "c", None), strict=True)]  # fmt: skip
+    text = readme(replace(made, models=tuple(alone)))
+    assert "None of the 3 models tested: the data tells each from every other, by tests of 3 pairs" in text
+    assert "share a letter" not in text
+    assert "- **a**" not in text
 
 
 def test_what_models_take_and_keep(seen: Read) -> None:
@@ -126,13 +147,23 @@ def test_what_models_take_and_keep(seen: Read) -> None:
     assert seen.column(1, "p95 ms") == ["31.2", "8.12°", "", ""]
     assert seen.column(1, "Tokens/s") == ["1,234", "9,000°", "", ""]
     assert seen.column(1, "Parameters") == ["110.0 M", "22.7 M", "", ""]
-    assert seen.column(1, "Weights") == ["440.0 MB", "90.9 MB", "", ""]
+    assert seen.column(1, "Weights") == ["420 MiB", "86.7 MiB", "", ""]
     assert seen.column(1, "Vector") == ["3.1 kB", "1.5 kB", "", ""]
     assert "° of another machine, and not to be held against the others: mid of another" in readme(shown.small())
     assert seen.headings[3:5] == ["What they take", "Beside big"]
     assert seen.column(2, "Quality") == ["98.0 %", "60.0 %", ""]
     assert seen.column(2, "Weights") == ["20.7 %", "", ""]
     assert "mid: fail. docs/ndcg_at_10 fell by 0.05." in seen.items
+
+
+def test_a_system_without_vectors_has_no_length_and_no_precision() -> None:
+    """BM25 has neither; a model of no dimensions would be read as a mistake."""
+    made = shown.small()
+    bare = replace(made.models[0], facts=replace(made.models[0].facts, dimensions=0))
+    seen = Read(readme(replace(made, models=(bare, *made.models[1:]))))
+    assert seen.column(1, "Dimensions") == ["", "384", "", ""]
+    table = next(place for place, each in enumerate(seen.tables) if "Precision" in each[0])
+    assert seen.column(table, "Precision")[:2] == ["", "float32"]
 
 
 def test_every_task_with_its_interval(seen: Read) -> None:

@@ -102,6 +102,10 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("", encoding="utf-8")
     assert "not a folder" in wrong(tmp_path, "")
     (tmp_path / "results").unlink()
+    board_folder = board(tmp_path, "").path.parent
+    assert wrong(tmp_path, "").startswith(
+        f"line 1: results[0]: {tmp_path / 'results'}: no such folder. Paths start at {board_folder}. 'embeval run'"
+    )
     (tmp_path / "results").mkdir()
     with pytest.raises(StoreError, match=r"there are no results in \.\./\.\./results"):
         built(tmp_path, "")
@@ -153,6 +157,7 @@ def test_tasks_in_the_order_of_the_file(tmp_path: Path) -> None:
         ("docs", NDCG, "Retrieval", 3.0),
     ]
     assert labels(made)[0] == "good"
+    assert "What tasks count in means: docs 3; any other 1." in made.remarks
     assert made.models[0].standing.mean_task == pytest.approx((0.375 + 3 * 0.85) / 4)
     assert made.models[0].standing.groups == {"Ours": pytest.approx(0.375), "Retrieval": pytest.approx(0.85)}
 
@@ -359,6 +364,31 @@ def test_published_results(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "published").iterdir()] == ["results"]
     one = building.snapshot(only_published(tmp_path, "models: ['two (imported)']\n"))
     assert labels(one) == ["two (imported)"]
+
+
+def test_published_values_of_a_task_that_is_called_alike(tmp_path: Path) -> None:
+    """One's own STS12 is not mteb's, so they share no column, and which is told until there is such a run."""
+    store = results(tmp_path, {("org/good", "STS12"): FAIR})
+    publish(tmp_path, "org/one", "STS12", 0.7)
+    both = f"results: [../../{store.root.name}]\nimported: [../../published]\n"
+    told = (
+        "Published values are of mteb:STS12, which is not STS12 and shares no column with it: "
+        "'embeval run -t mteb:STS12' measures what they measured."
+    )
+    for text in ("", "tasks: [STS12]\n"):
+        assert told in building.snapshot(board(tmp_path, both + text)).remarks
+    put(store, {NDCG: FAIR, RECALL: FAIR}, model="org/good", task="mteb:STS12")
+    assert told not in building.snapshot(board(tmp_path, both)).remarks
+
+
+def test_published_values_of_tasks_that_are_not_shown(tmp_path: Path) -> None:
+    """A board without any of them says so."""
+    store = results(tmp_path, {("org/good", "docs-a"): FAIR})
+    publish(tmp_path, "org/one", "STS12", 0.7)
+    both = f"results: [../../{store.root.name}]\nimported: [../../published]\n"
+    told = "No published value is shown: the board shows none of their tasks."
+    assert told in building.snapshot(board(tmp_path, both + "tasks: ['docs-*']\n")).remarks
+    assert told not in building.snapshot(board(tmp_path, both)).remarks
 
 
 def test_only_files_that_can_be_shown_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

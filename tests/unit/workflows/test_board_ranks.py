@@ -81,6 +81,19 @@ def test_models_with_items_are_tested(store: ResultStore) -> None:
     assert (pairs.different, pairs.freedom) == ((N,), N - 1)
 
 
+def test_how_sure_is_for_the_board_to_say(store: ResultStore) -> None:
+    """What is apart at 50 % isn't at 99.99999 %."""
+    model(store, "better", 1, 0.6)
+    model(store, "worse", 2, 0.5)
+    found = {}
+    for level in (0.5, 0.9999999):
+        (store.root.parent / "board.yaml").write_text(f"results: [results]\nlevel: {level}\n")
+        made = built(store)
+        assert made.level == level
+        found[level] = [(each.standing.rank_low, each.standing.rank_high) for each in made.models]
+    assert found == {0.5: [(1, 1), (2, 2)], 0.9999999: [(1, 2), (1, 2)]}
+
+
 def test_items_in_another_order_are_the_same_items(store: ResultStore) -> None:
     """They are put in one order: the same model twice differs nowhere."""
     own = values(1)

@@ -99,6 +99,10 @@ def test_the_files_of_a_board(site: Site) -> None:
     assert json.loads(site.ask("/board.json").body)["title"] == "mine"
     assert int(page.headers["Content-Length"]) == len(page.body)
     assert page.headers["X-Content-Type-Options"] == "nosniff"
+    assert page.headers["X-Frame-Options"] == "DENY"
+    assert page.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert page.headers["Cache-Control"] == "no-cache"
     assert [path.name for path in site.path.parent.iterdir()] == ["board.yaml"]
     assert site.told == [site.told[0]]
     assert re.fullmatch(r"Built mine: 3 models, 2 columns \(\d+\.\d s\)\.", site.told[0])

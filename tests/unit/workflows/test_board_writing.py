@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from embeval.errors import ConfigError, StoreError, UnknownNameError, UsageError
-from embeval.leaderboard import definition
+from embeval.leaderboard import definition, snapshot
 from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Snapshot
 from embeval.workflows.boards import building, finding, opening, writing
 from embeval.workflows.boards.template import TEMPLATE
 from tests.support.board_files import NDCG, POOR, RECALL, board, three
 from tests.support.stored import put
+from tests.support.whole_board import whole
 
 TEXT = "results: [../../results]\noutputs: [html, json]\n"
 
@@ -149,6 +153,30 @@ def test_stale_by_an_edit(mine: Definition) -> None:
     assert stale(mine) == {"index.html": "not there", "board.json": "made by another version, or edited by hand"}
 
 
+def test_every_form_of_board_json_is_that_of_the_results(tmp_path: Path) -> None:
+    """Whatever order tasks, groups and settings have: in the file they are sorted by name."""
+    made = whole()
+    backwards = [
+        replace(
+            each,
+            cells=each.cells[::-1],
+            prompts=_backwards(each.prompts),
+            standing=replace(each.standing, groups=_backwards(each.standing.groups)),
+            imported=each.imported and replace(each.imported, settings=_backwards(each.imported.settings)),
+        )
+        for each in made.models
+    ]
+    made = replace(made, columns=made.columns[::-1], models=tuple(backwards), tested=(), pairs=(), history=())
+    (tmp_path / "board.json").write_text(snapshot.dumps(made), encoding="utf-8")
+    kept = snapshot.load(tmp_path / "board.json")
+    for name, form in writing.FORMS.items():
+        assert form(kept) == form(made), name
+
+
+def _backwards(names: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(names.items(), reverse=True))
+
+
 def test_without_the_results(mine: Definition) -> None:
     """Pages are held against board.json, which has to have what the file says; and that is told."""
     shutil.rmtree(mine.path.parents[2] / "results")
@@ -192,6 +220,11 @@ def test_where_boards_lie(mine: Definition, monkeypatch: pytest.MonkeyPatch) -> 
     assert finding.one(None) == found
     with pytest.raises(UnknownNameError, match=r"Unknown board 'mein'. Did you mean 'mine'\?"):
         finding.find("mein")
+    # A path is not a misspelt name.
+    with pytest.raises(UsageError, match=r"^leaderboards: no board\.yaml in this folder, so it is no board\. 'embeval"):
+        finding.find("leaderboards")
+    with pytest.raises(UsageError, match=r"^leaderboards/mine/board\.yml: no such board\. 'embeval"):
+        finding.find("leaderboards/mine/board.yml")
     board(root, TEXT, name="other")
     assert finding.chosen([]) == [found, Path("leaderboards/other/board.yaml")]
     assert finding.chosen(["other", "mine", "other"]) == [Path("leaderboards/other/board.yaml"), found]

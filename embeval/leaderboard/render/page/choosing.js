@@ -63,8 +63,10 @@ function showChosen() {
   const isPart = page.chosen.length < ALL.length;
   document.querySelector("#choosing summary .n").textContent = isPart ? `${page.chosen.length} of ${ALL.length}` : "";
   document.getElementById("ranks").hidden = !isPart;
+  // It is of all tasks.
+  document.getElementById("answer")?.toggleAttribute("hidden", isPart);
   document.getElementById("ranks-note").textContent = page.chosen.length
-    ? `Ranks, means and intervals are of ${page.chosen.length} of ${plural(ALL.length, "task")}.`
+    ? `Ranks, means and intervals are of ${page.chosen.length} of ${plural(ALL.length, "task")}. ${leadersWords()}`
     : "No task is chosen, so nothing is ranked.";
 }
 

@@ -96,7 +96,7 @@ function modelCell(place) {
   ].filter((mark) => mark !== null);
   return [
     element("button", { type: "button", class: "model-name", "data-model": place }, dataText(model.label)),
-    ...marks.map((mark) => element("span", { class: "tag" }, mark)),
+    ...marks.flatMap((mark) => [" ", element("span", { class: "tag" }, mark)]),
   ];
 }
 
@@ -248,11 +248,15 @@ function timedWords({ machine, session, speed_of: speedOf }, isElsewhere) {
   ].filter(Boolean).map(visibleText).join("; ");
 }
 
+/* A system without vectors, such as BM25, has 0 dimensions. */
+const hasVectors = (place) => board.models[place].facts.dimensions !== 0;
+const lengthOfVectors = (place) => (hasVectors(place) ? fact("dimensions")(place) : null);
+
 function sizeColumns() {
   const weights = (place) => inMib(fact("weight_bytes")(place));
   return [
     number("parameters", "Params", "Parameters of the model", fact("parameters"), count, { better: -1 }),
-    number("dimensions", "Dims", "Length of a vector", fact("dimensions"), whole, { better: -1 }),
+    number("dimensions", "Dims", "Length of a vector", lengthOfVectors, whole, { better: -1 }),
     number("memory", "Weights", "Memory that its weights take", weights, mebibytes, { better: -1 }),
     number("vector", "Bytes/vector", "Bytes of a vector as it is stored", measure("vector_bytes"), whole, { better: -1 }),
     number("index", "Index", "Size of the indexes of all tasks together", measure("index_mib"), mebibytes, { better: -1 }),
@@ -307,8 +311,8 @@ function about() {
   const spec = (name) => (place) => board.models[place].spec[name];
   return [
     text("backend", "Backend", "What ran it", spec("backend")),
-    text("precision", "Precision", "Number format inside the model", spec("dtype")),
-    number("dimensions", "Dims", "Length of a vector", fact("dimensions"), whole, { better: 0 }),
+    text("precision", "Precision", "Number format inside the model", (place) => (hasVectors(place) ? spec("dtype")(place) : null)),
+    number("dimensions", "Dims", "Length of a vector", lengthOfVectors, whole, { better: 0 }),
     number("tokens", "Max tokens", "Tokens kept of a text", fact("max_tokens"), digits),
     text("prompts", "Prompts", "Text put before inputs", promptWords, { kind: "text wide" }),
     text("licence", "Licence", "As its makers declare it", fact("license")),

@@ -15,7 +15,7 @@ const ranksPicture = {
       legend: ranksLegend(rows, tested, palette),
       ...ranksDrawing(rows, tested, palette, width),
       table: () => ({
-        headings: ["Model", "Rank", "Best possible", "Worst possible", "Letters"],
+        headings: ["Model", "Rank", "Best possible", "Worst possible", "Ties"],
         rows: rows.map((place) => {
           const { rank, rank_low: low, rank_high: high, letters } = page.standings[place];
           return [labelOf(place), String(rank), ...[low, high].map((each) => (isKnown(each) ? String(each) : GAP)), letters ?? GAP];
@@ -36,11 +36,18 @@ function foremostRanks(places) {
 function ranksWords(rows, tested, n) {
   const left = rows.length < n ? `${rows.length} of ${plural(n, "ranked model")}, those with an interval first. ` : "";
   if (!tested.length) return `${left}No interval of a rank: models without items can't be tested.`;
-  const leaders = tested.filter((place) => page.standings[place].rank_low === 1).map(labelOf);
   const level = `${Number((board.level * 100).toPrecision(4))} %`;
-  const among = tested.length < n ? `Of the ${plural(tested.length, "model")} tested, ` : "";
-  const first = leaders.length === 1 ? `${among}${listed(leaders)} is the best by the data.` : `${among}${listed(leaders, 4)} may each be the best.`;
-  return `${left}${first} Bars reach from the best to the worst rank that the data leaves open (${level}, all pairs corrected by Holm).`;
+  return `${left}${leadersWords(tested, n)} Bars reach from the best to the worst rank that the data leaves open (${level}, all pairs corrected by Holm).`;
+}
+
+/* Which of these models may be the best; empty where none is tested. */
+function leadersWords(places = board.models.keys(), n = null) {
+  const ranked = [...places].filter((place) => isKnown(page.standings[place].rank));
+  const tested = ranked.filter((place) => isKnown(page.standings[place].rank_low));
+  if (!tested.length) return "";
+  const leaders = tested.filter((place) => page.standings[place].rank_low === 1).map(labelOf);
+  const among = tested.length < (n ?? ranked.length) ? `Of the ${plural(tested.length, "model")} tested, ` : "";
+  return leaders.length === 1 ? `${among}${listed(leaders)} is the best by the data.` : `${among}${listed(leaders, 4)} may each be the best.`;
 }
 
 function ranksLegend(rows, tested, palette) {

@@ -3,6 +3,8 @@ const MOST_WHISKERS = 60;
 const MOST_NAMED = 24;
 const CROWD = 60; // points from which on only those that matter are named, and the others are small
 
+const HOW_MEASURED = { speed: " Runs that encode at least 500 texts tell tokens per second; the option latency of a task times its queries." };
+
 function paretoPicture(kind) {
   const known = costsOf(kind);
   const chosen = { cost: known[0]?.key, quality: null };
@@ -19,7 +21,7 @@ function paretoPicture(kind) {
     const cost = known.find((each) => each.key === chosen.cost);
     const offered = qualities();
     const quality = offered.find((each) => each.key === chosen.quality) ?? offered[0];
-    if (!cost) return { words: `No model here has a measured ${kind}.` };
+    if (!cost) return { words: `No model here has a measured ${kind}.${HOW_MEASURED[kind] ?? ""}` };
     if (!quality) return { words: "No task is chosen that could stand for quality." };
     return pareto(quality, cost, palette, width);
   };
