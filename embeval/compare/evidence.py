@@ -14,7 +14,7 @@ from embeval import metrics
 from embeval.core import border, strict_json
 from embeval.core.ir import Run
 from embeval.core.protocols import Metric, Undefined
-from embeval.core.records import ItemRecords
+from embeval.core.records import ANSWERABLE, ItemRecords
 from embeval.core.result import MOST_CANDIDATES, Result
 from embeval.core.specs import StatisticsOptions
 from embeval.core.words import plural
@@ -44,7 +44,7 @@ class Evidence:
     source: str
     """Where it comes from, for messages: a path, or the name of a run file."""
     digest: str
-    """sha256 of its content; equal for the very same result, however it is written down."""
+    """sha256 of its content, equal for the very same result, however it is written down; of one metric its path."""
     run: Run | None = None
     """Its ranking, where it was asked for and there is one."""
     hits: Mapping[str, int] | None = None
@@ -107,15 +107,26 @@ class Evidence:
 
 
 def gather(
-    store: ResultStore, stored: Stored, *, with_run: bool = False, now: datetime | None = None, whole: bool = True
+    store: ResultStore,
+    stored: Stored,
+    *,
+    with_run: bool = False,
+    now: datetime | None = None,
+    whole: bool = True,
+    only: str | None = None,
 ) -> Evidence:
     """A stored result, checked.
+
+    ``only`` names a metric of which a value is shown as ``stored`` has it: that value is held to its items, of which no
+    more is read than it takes.
 
     Raises ``StoreError`` where its files are missing or changed, ``EvidenceError`` for a failed run, scores that don't
     follow from the items, values that are not finite, a date in the future, and, unless ``whole`` is false, a ranking
     that lacks queries.
     """
-    result = store.get(stored.path) if stored.remembered else stored.result  # a decision rests on the file itself
+    result = stored.result
+    if stored.remembered and only is None:  # a decision rests on the file itself
+        result = store.get(stored.path)
     if result.status != "ok":
         message = result.error.message.splitlines()[0] if result.error is not None and result.error.message else ""
         raise EvidenceError(f"{stored.path}: this run failed: {message}\nRun it again; a failed run decides nothing.")
@@ -127,18 +138,27 @@ def gather(
             "run. Run the evaluation again."
         )
     try:
-        records = store.records(stored)
+        records = store.records(stored, None if only is None else _columns(only))
     except StoreError as error:
         raise StoreError(error if str(stored.path.parent) in str(error) else f"{stored.path}: {error}") from None
     run = store.run(stored) if with_run and result.run is not None else None
     hits = store.hit_counts(stored) if result.run is not None else None
-    return checked(Evidence(result, records, str(stored.path), digest_of(result), run, hits), whole=whole)
+    digest = digest_of(result) if only is None else str(stored.path)  # the content takes longer than all the rest
+    return checked(Evidence(result, records, str(stored.path), digest, run, hits), whole=whole, only=only)
 
 
-def checked(evidence: Evidence, *, whole: bool = True) -> Evidence:
-    """The same, once its scores follow from its items. Raises ``EvidenceError``."""
+def _columns(metric: str) -> tuple[str, ...]:
+    """Those that a metric is computed from, and the one by which items are left out."""
+    try:
+        return (*metrics.get(metric).columns, ANSWERABLE)
+    except UnknownNameError:  # it is told with the place of the result
+        return ()
+
+
+def checked(evidence: Evidence, *, whole: bool = True, only: str | None = None) -> Evidence:
+    """The same, once its scores follow from its items, or one of them. Raises ``EvidenceError``."""
     refuse_infinite(evidence.records, evidence.source)
-    refuse_changed_scores(evidence.result, evidence.records, evidence.source)
+    refuse_changed_scores(evidence.result, evidence.records, evidence.source, only)
     if whole and (lacking := evidence.without_ranking):
         raise EvidenceError(
             f"{evidence.source}: its ranking lacks {plural(len(lacking), 'query', 'queries')} of "
@@ -208,9 +228,9 @@ def refuse_future(result: Result, source: str, *, now: datetime | None = None) -
         )
 
 
-def refuse_changed_scores(result: Result, records: ItemRecords, source: str) -> None:
+def refuse_changed_scores(result: Result, records: ItemRecords, source: str, only: str | None = None) -> None:
     """Raises ``EvidenceError`` where a score is not what the items give. Source: conventions of this package."""
-    for name, expected in recomputed(result, records, source).items():
+    for name, expected in recomputed(result, records, source, only).items():
         found = result.scores[name]
         got = None if isinstance(expected.value, Undefined) else expected.value
         same = (
@@ -225,12 +245,14 @@ def refuse_changed_scores(result: Result, records: ItemRecords, source: str) -> 
             )
 
 
-def recomputed(result: Result, records: ItemRecords, source: str) -> Mapping[str, scoring.Estimate]:
-    """Metric name -> what the items give, without resamples."""
+def recomputed(
+    result: Result, records: ItemRecords, source: str, only: str | None = None
+) -> Mapping[str, scoring.Estimate]:
+    """Metric name -> what the items give, without resamples; of all metrics, or of one."""
     if result.main_score not in result.scores:
         raise EvidenceError(f"{source}: its main score {result.main_score!r} is not among its scores.")
     wanted: list[Metric] = []
-    for name in result.scores:
+    for name in result.scores if only is None else (only,):
         try:
             metric = metrics.get(name)
         except UnknownNameError as error:

@@ -151,7 +151,8 @@ class _Sorted:
             ranks = cumulated(drawn)
             if len(self.starts) < len(self.order):
                 ranks = np.take(ranks, self.ends, axis=0)
-                drawn = np.diff(ranks, axis=0, prepend=np.float32(0.0))
+                drawn = ranks.copy()
+                drawn[1:] -= ranks[:-1]
         ranks *= 2.0
         ranks -= drawn
         ranks -= totals.astype(np.float32)

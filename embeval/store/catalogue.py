@@ -13,6 +13,7 @@ import contextlib
 import io
 import os
 import time
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,23 +42,45 @@ file system's clock, the coarsest of which are so long."""
 
 Stamp = tuple[int, int, int, int]
 """Size, time of the last change of the content and of the entry (ns), inode: what no longer is as it was shows here."""
-Folders = Mapping[str, tuple[Stamp, Sequence[str]]]
-"""Folder -> its stamp, and the names in it that matter."""
+Stamps = npt.NDArray[np.int64]
+"""int64 [N, 4]: one in a row."""
 Read = Callable[[Path], tuple[strict_json.Json, Result]]
 Tell = Callable[[StoreError], None]
 
 NO_STAMP: Stamp = (-1, -1, -1, -1)
 """What nothing has."""
+GONE: Stamp = (-2, -2, -2, -2)
+"""What is put down for a thing that isn't there; unlike that of any that was."""
+
+
+@dataclass(frozen=True)
+class _Folders:
+    """The root, which is called "", and the folders in it."""
+
+    places: Sequence[str] = ()
+    """Their paths."""
+    stamps: Stamps = field(default_factory=lambda: _stamps([]))
+    """Their stamps."""
+    names: Sequence[str] = ()
+    """The names in each that matter, one after the other with ``/`` between them."""
+
+    def files(self) -> list[str]:
+        """What should be results."""
+        inside = zip(self.places, self.names, strict=True)
+        of_tasks = ((place, names) for place, names in inside if names and _depth(place) == DEPTH)
+        return [f"{place}/{name}" for place, names in of_tasks for name in names.split("/")]
 
 
 @dataclass(frozen=True)
 class _Catalogue:
     """What was seen and read at some time."""
 
-    folders: Folders = field(default_factory=dict)
+    folders: _Folders = field(default_factory=_Folders)
     """The folders."""
-    rows: Mapping[str, tuple[int, Stamp]] = field(default_factory=dict)
-    """File -> its row among the results, and its stamp, sorted by the parts of the paths."""
+    files: Sequence[str] = ()
+    """File of each result, sorted by the parts of the paths."""
+    stamps: Stamps = field(default_factory=lambda: _stamps([]))
+    """Their stamps."""
     arrays: Arrays = field(default_factory=Arrays.none)
     """The results."""
 
@@ -108,10 +131,12 @@ def holdings(root: Path, read: Read, tell: Tell) -> Holdings:
         return Holdings(Packed(Arrays.none()), {})
     known, now = _load(root), time.time_ns()
     folders, n_listed = _listed(str(root), known.folders, tell)
-    stamps, remembered = _stamped(str(root), folders, known)
-    files = sorted((place for place in _files(folders) if place not in remembered), key=_parts)
+    there = folders.files()
+    stamps = _stamps_of(str(root), there)
+    remembered = _unchanged(there, stamps, known)
+    files = sorted((place for place in there if place not in remembered), key=_parts)
     packer: Packer | None = None
-    if known.rows and n_listed >= MANY:
+    if known.files and n_listed >= MANY:
         packer = Packer(known.arrays.take(list(remembered.values())))
     fresh: list[str] = []
     waiting: list[tuple[strict_json.Json, Result]] = []
@@ -135,9 +160,10 @@ def holdings(root: Path, read: Read, tell: Tell) -> Holdings:
     order = sorted(range(len(places)), key=lambda row: _parts(places[row]))
     arrays = packer.arrays().take(order)
     rows = {places[old]: new for new, old in enumerate(order)}
-    settled = {place: (row, _settled(stamps.get(place, NO_STAMP), now)) for place, row in rows.items()}
-    seen = {place: (_settled(stamp, now), names) for place, (stamp, names) in folders.items()}
-    _save(root, _Catalogue(seen, settled, arrays))
+    at = {place: number for number, place in enumerate(there)}
+    settled = _settled(stamps[[at[place] for place in rows]], now)
+    seen = _Folders(folders.places, _settled(folders.stamps, now), folders.names)
+    _save(root, _Catalogue(seen, list(rows), settled, arrays))
     return Holdings(Packed(arrays), rows, remembered.keys())
 
 
@@ -151,50 +177,81 @@ def _stamp(path: str, *, folder: bool = False) -> Stamp:
     return 0 if folder else found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino & (2**63 - 1)
 
 
-def _settled(stamp: Stamp, now: int) -> Stamp:
-    """A stamp, or none where the thing may have changed again since with the same one."""
-    return stamp if max(stamp[1], stamp[2]) < now - UNSETTLED_NS else NO_STAMP
+def _stamps(stamps: Iterable[Stamp]) -> Stamps:
+    return np.array(list(stamps), np.int64).reshape(-1, len(NO_STAMP))
 
 
-def _stamped(root: str, folders: Folders, known: _Catalogue) -> tuple[dict[str, Stamp], dict[str, int]]:
-    """(stamp of each file, row of each that is as it was)."""
-    stamps: dict[str, Stamp] = {}
-    remembered: dict[str, int] = {}
-    nothing = ABSENT, NO_STAMP
-    for place in _files(folders):
-        row, before = known.rows.get(place, nothing)
+def _stamps_of(root: str, places: Iterable[str], *, folder: bool = False) -> Stamps:
+    """The stamps of files, or of folders."""
+    made = array("q")
+    for place in places:
         try:
-            stamp = stamps[place] = _stamp(f"{root}/{place}")
+            made.extend(_stamp(f"{root}/{place}", folder=folder))
         except OSError:  # it is told on reading
-            continue
-        if stamp == before:
-            remembered[place] = row
-    in_order = sorted(remembered.items(), key=lambda each: each[1])
-    return stamps, dict(in_order)
+            made.extend(GONE)
+    return np.array(made, np.int64).reshape(-1, len(NO_STAMP))
 
 
-def _listed(root: str, known: Folders, tell: Tell) -> tuple[dict[str, tuple[Stamp, Sequence[str]]], int]:
+def _settled(stamps: Stamps, now: int) -> Stamps:
+    """Stamps, or none where a thing may have changed again since with the same one."""
+    young = stamps[:, 1:3].max(axis=1) >= now - UNSETTLED_NS
+    return np.where(young[:, None], np.array(NO_STAMP), stamps)
+
+
+def _unchanged(places: Sequence[str], stamps: Stamps, known: _Catalogue) -> dict[str, int]:
+    """File -> row, of those that are as they were, in the order of the rows."""
+    before = {place: row for row, place in enumerate(known.files)}
+    rows = np.array([before.get(place, ABSENT) for place in places], np.int64)
+    same = (stamps == np.concatenate([known.stamps, _stamps([NO_STAMP])])[rows]).all(axis=1)  # ABSENT is the last
+    found = sorted((int(rows[at]), places[at]) for at in np.flatnonzero(same).tolist())
+    return {place: row for row, place in found}
+
+
+def _listed(root: str, known: _Folders, tell: Tell) -> tuple[_Folders, int]:
     """(the folders that are there now, how many of them had to be listed)."""
-    found: dict[str, tuple[Stamp, Sequence[str]]] = {}
-    n_listed = 0
-    nothing: tuple[Stamp, Sequence[str]] = NO_STAMP, ()
-    waiting = [("", 0)]
+    stamps = _stamps_of(root, known.places, folder=True)
+    changed = np.flatnonzero((stamps != known.stamps).any(axis=1)).tolist()
+    listed: dict[str, tuple[Stamp, str]] = {}
+    for place in (known.places[at] for at in changed):
+        with contextlib.suppress(OSError):  # it is told below, if it still is among those that are there
+            listed[place] = _inside(root, place)
+    if known.places and all(listed.get(known.places[at], ("", ""))[1] == known.names[at] for at in changed):
+        stamps[changed] = [listed[known.places[at]][0] for at in changed]
+        return _Folders(known.places, stamps, known.names), len(changed)
+    unchanged = {place: at for at, place in enumerate(known.places)}
+    for at in changed:
+        del unchanged[known.places[at]]
+    found: dict[str, tuple[Stamp, str]] = {}
+    waiting = [""]
     while waiting:
-        place, depth = waiting.pop()
-        path = f"{root}/{place}" if place else root
-        before, names = known.get(place, nothing)
+        place = waiting.pop()
         try:
-            stamp = _stamp(path, folder=True)  # before it is listed: what changes meanwhile shows later
-            if stamp != before:
-                names = _names(path, depth)
-                n_listed += 1
+            if place in unchanged:
+                at = unchanged[place]
+                size, content, entry, inode = known.stamps[at].tolist()
+                found[place] = (size, content, entry, inode), known.names[at]
+            else:
+                found[place] = listed[place] = listed.get(place) or _inside(root, place)
         except OSError as error:
+            path = f"{root}/{place}" if place else root
             tell(StoreError(f"{path}: can't be read ({error.strerror})."))
             continue
-        found[place] = stamp, names
-        if depth < DEPTH:
-            waiting += [(f"{place}/{name}" if place else name, depth + 1) for name in names]
-    return found, n_listed
+        if _depth(place) < DEPTH and (names := found[place][1]):
+            waiting += [f"{place}/{name}" if place else name for name in names.split("/")]
+    inside = [names for _, names in found.values()]
+    return _Folders(list(found), _stamps(stamp for stamp, _ in found.values()), inside), len(listed)
+
+
+def _depth(place: str) -> int:
+    """Folders between the root and what is in a folder."""
+    return place.count("/") + 1 if place else 0
+
+
+def _inside(root: str, place: str) -> tuple[Stamp, str]:
+    """(stamp of a folder, the names in it that matter). Raises ``OSError``."""
+    path = f"{root}/{place}" if place else root
+    stamp = _stamp(path, folder=True)  # before it is listed: what changes meanwhile shows later
+    return stamp, "/".join(sorted(_names(path, _depth(place))))
 
 
 def _names(path: str, depth: int) -> Sequence[str]:
@@ -203,14 +260,6 @@ def _names(path: str, depth: int) -> Sequence[str]:
         if depth == DEPTH:
             return [each.name for each in there if each.name.endswith(".json") and not each.name.startswith(".")]
         return [each.name for each in there if each.is_dir(follow_symlinks=False)]
-
-
-def _files(folders: Folders) -> Iterator[str]:
-    """The files that should be results."""
-    for place, (_, names) in folders.items():
-        if place.count("/") == DEPTH - 1:
-            for name in names:
-                yield f"{place}/{name}"
 
 
 def _form() -> str:
@@ -225,11 +274,11 @@ def _save(root: Path, catalogue: _Catalogue) -> None:
     np.savez(
         content,
         form=_packed_texts([_form()]),
-        folders=_packed_texts(catalogue.folders),
-        folder_stamps=_packed_stamps(stamp for stamp, _ in catalogue.folders.values()),
-        names=_packed_texts("/".join(names) for _, names in catalogue.folders.values()),
-        files=_packed_texts(catalogue.rows),
-        file_stamps=_packed_stamps(stamp for _, stamp in catalogue.rows.values()),
+        folders=_packed_texts(catalogue.folders.places),
+        folder_stamps=catalogue.folders.stamps,
+        names=_packed_texts(catalogue.folders.names),
+        files=_packed_texts(catalogue.files),
+        file_stamps=catalogue.stamps,
         texts=_packed_texts(arrays.texts),
         own=_packed_texts(arrays.own),
         parts=arrays.parts,
@@ -248,12 +297,10 @@ def _load(root: Path) -> _Catalogue:
         with (root / FILE).open("rb") as file, np.load(file, allow_pickle=False) as read:
             if _texts(read["form"]) != [_form()]:
                 return _Catalogue()
-            names = ([*names.split("/")] if names else [] for names in _texts(read["names"]))
-            folders = zip(_texts(read["folders"]), zip(_stamps(read["folder_stamps"]), names, strict=True), strict=True)
-            rows = zip(_texts(read["files"]), enumerate(_stamps(read["file_stamps"])), strict=True)
             return _Catalogue(
-                dict(folders),
-                dict(rows),
+                _Folders(_texts(read["folders"]), read["folder_stamps"], _texts(read["names"])),
+                _texts(read["files"]),
+                read["file_stamps"],
                 Arrays(
                     texts=tuple(_texts(read["texts"])),
                     own=tuple(_texts(read["own"])),
@@ -271,11 +318,3 @@ def _packed_texts(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
 
 def _texts(packed: npt.NDArray[np.uint8]) -> list[str]:
     return packed.tobytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
-
-
-def _packed_stamps(stamps: Iterable[Stamp]) -> npt.NDArray[np.int64]:
-    return np.array(list(stamps), np.int64).reshape(-1, len(NO_STAMP))
-
-
-def _stamps(packed: npt.NDArray[np.int64]) -> list[Stamp]:
-    return list(zip(*packed.T.tolist(), strict=True))

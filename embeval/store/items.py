@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,17 @@ def records_to_bytes(records: ItemRecords) -> bytes:
     return _write(pa.table(data), {"kind": "items", "unit": records.unit})
 
 
-def records_from_bytes(data: bytes) -> ItemRecords:
-    """The records that ``records_to_bytes`` wrote. Raises ``StoreError`` for anything else."""
-    table, meta = _read(data, "items")
-    names = [name for name in table.column_names if name not in (_ID, _CLUSTER) and not name.startswith(_SLICE)]
+def records_from_bytes(data: bytes, columns: Collection[str] | None = None) -> ItemRecords:
+    """The records that ``records_to_bytes`` wrote, with those of ``columns`` that there are, or all.
+
+    Raises ``StoreError`` for anything else.
+    """
+
+    def wanted(name: str) -> bool:
+        return columns is None or name in columns or not _is_value(name)
+
+    table, meta = _read(data, "items", wanted)
+    names = [name for name in table.column_names if _is_value(name) and wanted(name)]
     try:
         return ItemRecords(
             unit=str(meta["unit"]),
@@ -49,11 +56,19 @@ def records_from_bytes(data: bytes) -> ItemRecords:
         raise StoreError(f"The item file doesn't hold item records ({error}).") from None
 
 
+def _is_value(name: str) -> bool:
+    return name not in (_ID, _CLUSTER) and not name.startswith(_SLICE)
+
+
 def _texts(table: Any, name: str) -> tuple[str, ...]:
-    values = table[name].to_pylist()
-    if not all(isinstance(value, str) for value in values):
+    import pyarrow as pa
+
+    column = table[name]
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    values = tuple(column.to_pylist())
+    if None in values or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise ValueError(f"column {name!r} must be text without gaps")
-    return tuple(values)
+    return values
 
 
 def _numbers(table: Any, name: str) -> Column:
@@ -112,11 +127,11 @@ def run_from_bytes(data: bytes) -> Run:
 
 def hit_counts(data: bytes) -> dict[str, int]:
     """Query -> hits in the ranking that ``run_to_bytes`` wrote; 0 for a query that found nothing."""
-    table, meta = _read(data, "run")
+    table, meta = _read(data, "run", lambda name: name == "query")
     try:
         counts: dict[str, int] = dict.fromkeys(meta["queries"], 0)
-        found = table["query"].value_counts().to_pylist()
-        return counts | {each["values"]: each["counts"] for each in found}
+        queries, numbers = table["query"].value_counts().flatten()
+        return counts | dict(zip(queries.to_pylist(), numbers.to_pylist(), strict=True))
     except (KeyError, ValueError, TypeError) as error:
         raise StoreError(f"The run file doesn't hold a ranking ({error}).") from None
 
@@ -150,14 +165,16 @@ def _write(table: Any, meta: dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _read(data: bytes, kind: str) -> tuple[Any, dict[str, Any]]:
+def _read(data: bytes, kind: str, wanted: Callable[[str], bool] = bool) -> tuple[Any, dict[str, Any]]:
+    """(the columns that are wanted, the description)."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         # Without threads: they are not worth starting here, and would still be starting when a short command ends.
         with pq.ParquetFile(io.BytesIO(data), pre_buffer=False) as file:
-            table = file.read(use_threads=False)
+            names = [name for name in file.schema_arrow.names if wanted(name)]
+            table = file.read(names, use_threads=False)
         meta = json.loads((table.schema.metadata or {})[_META])
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise StoreError(f"Not a file of {kind} that embeval wrote ({error}).") from None

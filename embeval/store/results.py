@@ -145,9 +145,12 @@ class ResultStore:
         except border.BorderError as error:
             raise StoreError(f"{path}: not a result: {error.problems[0]}\n{REMEDY}") from None
 
-    def records(self, stored: Stored) -> ItemRecords:
-        """The items behind a result. Raises ``StoreError`` where they are missing or not the ones it was made from."""
-        return items.records_from_bytes(self._get_file(stored, stored.result.items, "items"))
+    def records(self, stored: Stored, columns: Collection[str] | None = None) -> ItemRecords:
+        """The items behind a result, with those of ``columns`` that there are, or all.
+
+        Raises ``StoreError`` where they are missing or not the ones it was made from.
+        """
+        return items.records_from_bytes(self._get_file(stored, stored.result.items, "items"), columns)
 
     def run(self, stored: Stored) -> Run:
         """The ranking behind a result. Raises ``StoreError`` where it is missing or another one."""

@@ -96,7 +96,7 @@ class Sides:
         for store, stored in gathered.places.values():
             result = stored.result
             self._places[stored.id, result.signature.model_digest[:8], result.task.name] = (store, stored)
-        self._kept: dict[_Key, Evidence | None] = {}
+        self._kept: dict[tuple[str, ...], Evidence | None] = {}
 
     def place(self, model: Model, cell: Cell | None, column: Column) -> tuple[ResultStore, Stored] | None:
         """Where the result of a value lies; None for a gap and for a value that was published elsewhere."""
@@ -126,11 +126,11 @@ class Sides:
         there = self.place(model, cell, column)
         if there is None:
             return None
-        key = (there[1].id, model.digest, column.task)
+        key = (there[1].id, model.digest, column.task, column.metric)
         if key in self._kept:
             return self._kept[key]
         try:
-            found = evidence.gather(*there)
+            found = evidence.gather(*there, only=column.metric)
         except EmbevalError:
             found = None
         if keep:

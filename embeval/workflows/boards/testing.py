@@ -155,7 +155,7 @@ def _lacking(
 
 def _records(board: Board, row: int, column: _Column, gathered: Gathered) -> ItemRecords:
     """The items of a model that a column is computed from, in the order of the others'."""
-    found = evidence.gather(*gathered.places[id(board.rows[row].results[column.key])])
+    found = evidence.gather(*gathered.places[id(board.rows[row].results[column.key])], only=column.metric.name)
     if (short := found.too_short_for(column.metric.name)) is not None:
         raise EvidenceError(short)
     records = found.records

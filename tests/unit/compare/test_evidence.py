@@ -76,6 +76,24 @@ def test_a_score_that_does_not_follow_from_the_items_is_refused(store: ResultSto
         evidence.gather(store, Stored(stored.path, store.get(stored.path)))
 
 
+def test_of_one_metric_only_its_value_is_held_to_its_items(store: ResultStore) -> None:
+    """That is what is shown: the value as it was found, even where the file says something else by now."""
+    stored = put(store, "a", {"ndcg_at_10": FAIR, "map_at_10": FAIR, "answerable": [1.0] * 6}, measured=["ndcg_at_10"])
+    found = evidence.gather(store, stored, only="ndcg_at_10")
+    assert sorted(found.records.columns) == ["answerable", "ndcg_at_10"]
+    assert found.records.columns["ndcg_at_10"].tolist() == FAIR
+    both = put(store, "a", {"ndcg_at_10": FAIR, "map_at_10": FAIR})
+    scores = dict(both.result.scores)
+    forged = replace(both.result, scores={**scores, "map_at_10": replace(scores["map_at_10"], value=0.95)})
+    shown = Stored(both.path, forged, remembered=True)
+    assert evidence.gather(store, shown, only="ndcg_at_10").result is forged
+    with pytest.raises(EvidenceError, match=r"map_at_10 is 0\.95 on 6 items, but the items give 0\.533"):
+        evidence.gather(store, shown, only="map_at_10")
+    other = replace(forged, scores={"unknown": scores["map_at_10"]}, main_score="unknown")
+    with pytest.raises(EvidenceError, match="unknown"):
+        evidence.gather(store, replace(shown, result=other), only="unknown")
+
+
 def test_a_result_from_the_future_is_refused(store: ResultStore) -> None:
     """Two days ahead of this machine's clock."""
     days = (datetime.now(UTC) - support.MADE_AT).days + 2

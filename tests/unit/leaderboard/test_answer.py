@@ -9,7 +9,7 @@ import pytest
 
 from embeval.leaderboard.answer import answer
 from embeval.leaderboard.snapshot import Cell, GateOutcome, Model, Snapshot, Standing
-from tests.support import shown
+from tests.support import boards, shown
 
 UNTESTED = Standing(rank=1, untested="imported: no items")
 ALIKE = "may be the best: the data tells none from another (95 % confidence)."
@@ -93,8 +93,8 @@ def test_texts_are_written_as_they_are_asked_for() -> None:
 def test_what_unranked_models_lack() -> None:
     """The task where it is one, their number where all lack the same, and columns that don't count aside."""
     value = Cell(value=0.5)
-    columns = tuple(shown.column(name, "G", "ndcg_at_10") for name in ("docs", "pairs"))
-    columns += (shown.column("texts", "G", "perplexity", refused="of different tokenisers"),)
+    columns = tuple(boards.column(name, "G", "ndcg_at_10") for name in ("docs", "pairs"))
+    columns += (boards.column("texts", "G", "perplexity", refused="of different tokenisers"),)
 
     def said(*cells: tuple[Cell | None, ...]) -> str:
         models = [

@@ -24,20 +24,22 @@ HOSTILE = '</script><script>alert(1)</script><!--"&@@DATA@@\u2028\u2029'
 
 def unpacked(packed: dict[str, object]) -> Snapshot:
     """The board again, by the words of ``packed``."""
-    columns = packed.pop("cells")
+    columns, values = packed.pop("cells"), packed.pop("values")
     assert isinstance(columns, list)
+    assert isinstance(values, list)
     models = packed["models"]
     assert isinstance(models, list)
     for row, model in enumerate(models):
         model["cells"] = [
-            {
+            {"value": known[row]}
+            | {
                 name: value[row] if isinstance(value, list) else value
                 for name, value in column.items()
                 if name != "there"
             }
             if column["there"] is None or column["there"][row]
             else None
-            for column in columns
+            for column, known in zip(columns, values, strict=True)
         ]
     return border.load(Snapshot, packed)
 

@@ -295,6 +295,19 @@ def test_a_change_is_noticed(store: ResultStore, change: Callable[[ResultStore],
     assert change is swapped or found != before
 
 
+def test_only_folders_that_changed_are_listed(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The root, in which the catalogue was written, and that of a task with another result."""
+    listed: list[str] = []
+    names = catalogue._names
+    monkeypatch.setattr(catalogue, "_names", lambda path, depth: listed.append(path) or names(path, depth))
+    list(store.find())
+    assert listed == [f"{store.root}"]
+    added(store)
+    listed.clear()
+    list(store.find())
+    assert listed == [f"{store.root}", str(first(store).parent)]
+
+
 def test_the_order_of_paths(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the parts of paths, where text would put ``a-b/…`` before ``a/…``, with some of them read and some not."""
     monkeypatch.setattr(catalogue, "MANY", 3)

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,16 @@ RECORDS = ItemRecords(
     slices={"kind": ("typo", "", "typo")},
     clusters=("a", "a", "b"),
 )
+
+
+@relaxed
+@given(all_records(), st.sets(NAMES, max_size=3))
+def test_some_columns_are_read_alone(records: ItemRecords, names: set[str]) -> None:
+    """Those that are there, with ids, slices and clusters."""
+    wanted = {*names, *list(records.columns)[:1]}
+    found = items.records_from_bytes(items.records_to_bytes(records), wanted)
+    columns = {name: column for name, column in records.columns.items() if name in wanted}
+    assert same(found, replace(records, columns=columns))
 
 
 def test_another_reader_finds_the_same(tmp_path: Any) -> None:

@@ -15,9 +15,12 @@ function startChoosing() {
     choose(ALL);
     document.querySelector("#choosing summary").focus();
   });
+  showChosen();
+}
+
+function readChosen() {
   const places = chosenInAddress();
   if (places.length < ALL.length) setChosen(places);
-  showChosen();
 }
 
 function taskFields() {

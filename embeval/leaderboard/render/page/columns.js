@@ -181,7 +181,7 @@ function taskColumn(at, metrics) {
   const counted = column.refused === null ? "" : `. Not ranked: ${column.refused}`;
   const way = column.higher_is_better ? "" : ", less is better";
   return number(`task.${column.heading}`, column.heading, `${column.heading.length > LONG_TITLE ? `${column.heading}: ` : ""}${column.metric}${way} · ${column.split}${subset}${counted}`,
-    (place) => board.models[place].cells[at]?.value, score, {
+    (place) => VALUES[at][place], score, {
       group: isAlike ? `${column.group} · ${column.metric}` : column.group, better: column.higher_is_better ? 1 : -1,
       isHeated: true, isAlways: true, below: isAlike ? null : column.metric, show: (place) => taskCell(board.models[place].cells[at]),
       words: (place) => cellWords(board.models[place].cells[at]),
@@ -357,7 +357,7 @@ function languageWords(languages) {
 }
 
 function trainedWords(place) {
-  const found = board.models[place].cells.flatMap((cell, at) => (cell?.trained_on === "declared" ? [board.columns[at].task] : []));
+  const found = board.columns.filter((_, at) => isTrainedOn(place, at)).map((column) => column.task);
   return languageWords([...new Set(found)]);
 }
 

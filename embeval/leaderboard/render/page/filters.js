@@ -12,10 +12,10 @@ function passes(place) {
   if (filters.items && page.standings[place].letters === null) return false;
   if (filters.own && model.imported !== null) return false;
   if (!fitsSize(model.facts.parameters)) return false;
-  for (const [name, values] of Object.entries(LISTS)) {
-    if (filters[name] && !values(model).includes(filters[name])) return false;
+  for (const name in LISTS) {
+    if (filters[name] && !LISTS[name](model).includes(filters[name])) return false;
   }
-  return filters.text.toLowerCase().split(/\s+/).every((word) => searched(place).includes(word));
+  return filters.text === "" || filters.text.toLowerCase().split(/\s+/).every((word) => searched(place).includes(word));
 }
 
 /* A model of unknown size is in no range. */
@@ -42,7 +42,6 @@ function nFilters() {
 }
 
 function startFilters() {
-  readFilters();
   const form = document.getElementById("filters");
   form.querySelector(".fields").append(...filterFields());
   form.addEventListener("input", () => {

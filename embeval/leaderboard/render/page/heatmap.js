@@ -41,8 +41,8 @@ const heatPicture = {
 
 /* {number: what is told, good: the same with better above, value} */
 function heatCell(place, column, isDifference) {
-  const value = board.models[place].cells[column]?.value ?? null;
-  const base = board.models[heatView.against].cells[column]?.value ?? null;
+  const value = VALUES[column][place];
+  const base = VALUES[column][heatView.against];
   const number = !isDifference ? value : isKnown(value) && isKnown(base) ? value - base : null;
   return { number, value, good: isKnown(number) ? (board.columns[column].higher_is_better ? number : -number) : null };
 }
@@ -57,7 +57,7 @@ function shades(cells, columns, isDifference) {
       return (good) => (high > low ? (2 * (good - low)) / (high - low) - 1 : 0);
     });
   }
-  const areScores = columns.map((column) => board.models.every((model) => Math.abs(model.cells[column]?.value ?? 0) <= 1));
+  const areScores = columns.map((column) => VALUES[column].every((value) => Math.abs(value ?? 0) <= 1));
   const largest = (numbers) => Math.max(1e-12, ...numbers.flatMap(inColumn).map(Math.abs));
   const shared = largest([...columns.keys()].filter((number) => areScores[number]));
   return columns.map((_, number) => {

@@ -20,9 +20,12 @@ function startPicking() {
     section.setAttribute("tabindex", "-1");
     section.focus({ preventScroll: true });
   });
+  showPicked();
+}
+
+function readPicked() {
   const named = address.getAll("pick").map((label) => board.models.findIndex((model) => model.label === label));
   page.picked = [...new Set(named.filter((place) => place >= 0))].slice(0, 2);
-  showPicked();
 }
 
 function pick(place, isPicked) {

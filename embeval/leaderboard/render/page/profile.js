@@ -26,9 +26,9 @@ function profileAxes() {
   const groups = [...Map.groupBy(columns, (place) => board.columns[place].group)];
   const isByTask = groups.length < 3 && columns.length <= 24;
   const all = isByTask
-    ? inGroups(columns).map((place) => ({ name: board.columns[place].heading, columns: [place], value: (model) => board.models[model].cells[place]?.value }))
+    ? inGroups(columns).map((place) => ({ name: board.columns[place].heading, columns: [place], value: (model) => VALUES[place][model] }))
     : groups.map(([name, inside]) => ({ name, columns: inside, value: (model) => page.standings[model].groups?.[name] }));
-  const fits = (axis) => axis.columns.every((place) => board.columns[place].higher_is_better && board.models.every((model) => Math.abs(model.cells[place]?.value ?? 0) <= 1));
+  const fits = (axis) => axis.columns.every((place) => board.columns[place].higher_is_better && VALUES[place].every((value) => Math.abs(value ?? 0) <= 1));
   return { axes: all.filter(fits), left: all.filter((axis) => !fits(axis)), isByTask };
 }
 

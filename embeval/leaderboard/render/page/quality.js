@@ -109,7 +109,7 @@ function pairTest(first, second, columns) {
   if (one < 0 || other < 0 || one === other || !columns.length || !isOneWay(columns)) return null;
   const at = (Math.max(one, other) * (Math.max(one, other) - 1)) / 2 + Math.min(one, other);
   const shares = sharesOfPlaces(columns, board.rank_by === "mean_type");
-  const value = (place) => columns.reduce((total, column, number) => total + shares[number] * (board.models[place].cells[column]?.value ?? NaN), 0);
+  const value = (place) => columns.reduce((total, column, number) => total + shares[number] * (VALUES[column][place] ?? NaN), 0);
   const gap = (value(first) - value(second)) * (board.columns[columns[0]].higher_is_better ? 1 : -1);
   const p = pairP(gap, at, columnsByTask(columns, shares));
   return Number.isNaN(p) || Number.isNaN(gap) ? null : { gap, p };

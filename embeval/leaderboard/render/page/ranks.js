@@ -59,16 +59,24 @@ function borda(rows) {
   for (let task = 0; task < nTasks; task += 1) {
     // Numbers sort many times faster by themselves than by what a function says of them.
     const values = Float64Array.from(rows, (row) => -row[task]).filter((value) => !Number.isNaN(value)).sort();
-    const averages = new Map();
-    for (let start = 0, end; start < values.length; start = end) {
-      for (end = start + 1; end < values.length && values[end] === values[start]; ) end += 1;
-      averages.set(values[start], (start + 1 + end) / 2);
-    }
     rows.forEach((row, place) => {
-      if (!Number.isNaN(row[task])) points[place] += rows.length - averages.get(-row[task]);
+      if (Number.isNaN(row[task])) return;
+      const average = (countBelow(values, -row[task], false) + 1 + countBelow(values, -row[task], true)) / 2;
+      points[place] += rows.length - average;
     });
   }
   return competitionRanks(points.map((each) => -each));
+}
+
+/* How many of sorted numbers lie below a value, or no higher. */
+function countBelow(sorted, value, orEqual) {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < value || (orEqual && sorted[middle] === value)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /* The natural logarithm of the gamma function, for positive numbers. Source: Abramowitz & Stegun 6.1.41. */
@@ -248,7 +256,7 @@ function standingsOf(chosen) {
   if (!columns.length) return board.models.map(() => ({ ...EMPTY, groups: {}, untested: "no column is ranked" }));
   const signs = columns.map((column) => (column.higher_is_better ? 1 : -1));
   const isOneWay = new Set(signs).size === 1;
-  const known = board.models.map((model) => counted.map((place, number) => valueAt(model, place) * signs[number]));
+  const known = board.models.map((_, row) => counted.map((place, number) => (VALUES[place][row] ?? NaN) * signs[number]));
   const gaps = known.map((row) => row.filter(Number.isNaN).length);
   const [ranks, bordaRanks] = ranksOf(known, gaps, columns, isOneWay);
   const means = meansOf(columns, signs);
@@ -263,10 +271,6 @@ function standingsOf(chosen) {
 const EMPTY = {
   rank: null, rank_low: null, rank_high: null, letters: null, mean_task: null, mean_type: null, borda: null, gaps: 0,
 };
-
-function valueAt(model, place) {
-  return model.cells[place]?.value ?? NaN;
-}
 
 /* What each column counts in the mean that is tested. */
 function rankShares(columns) {

@@ -1,5 +1,6 @@
 /* The table: DataTables sorts, searches and pages; columns and cells are ours. Rows are places of models. */
-const PAGE_LENGTH = 50;
+const IN_ONE = 50; // models that stand in one page; of more, each has as many as a screen shows: all others take time
+const PAGE_LENGTH = board.models.length > IN_ONE ? 25 : IN_ONE;
 const LONG_TITLE = 32; // of a heading that is wrapped or shortened
 const BY_NAME = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 const table = { DataTable: null, shown: null, columns: [], view: "overview", order: { key: "rank", way: "asc" } };
@@ -13,10 +14,7 @@ function startTable(DataTable) {
   });
   DataTable.ext.search.push((_settings, _texts, _index, row) => passes(row.place));
   readView();
-  startViews();
   document.getElementById("table-place").replaceWith(element("div", { id: "table-place" }));
-  document.getElementById("table-place").addEventListener("click", opened);
-  document.getElementById("table-place").addEventListener("mouseover", pointedAt);
   rebuild();
   addEventListener("beforeprint", () => table.shown.page.len(-1).draw(false));
   addEventListener("afterprint", () => table.shown.page.len(PAGE_LENGTH).draw(false));
@@ -29,6 +27,8 @@ function gapsLast(one, other, way) {
 }
 
 function startViews() {
+  document.getElementById("table-place").addEventListener("click", opened);
+  document.getElementById("table-place").addEventListener("mouseover", pointedAt);
   for (const box of document.querySelectorAll("[name=view]")) {
     box.checked = box.value === table.view;
     box.addEventListener("change", () => {
@@ -52,7 +52,7 @@ function rebuild() {
   document.getElementById("told-once").replaceChildren(...toldOnce(table.view));
   for (const [name, value] of [["tabindex", 0], ["role", "region"], ["aria-label", "Models, scrolls"]]) scrolled.setAttribute(name, value);
   // The names of groups stay in sight beside the column of models, however wide that is.
-  scrolled.style.setProperty("--names", `${made.querySelector("thead th.model").offsetWidth}px`);
+  made.tHead.style.setProperty("--names", `${made.querySelector("thead th.model").offsetWidth}px`);
   table.shown.on("order", ordered);
   shownChanged();
 }
@@ -68,7 +68,7 @@ function options() {
       orderable: column.kind !== "pick",
       orderSequence: column.better > 0 ? ["desc", "asc"] : ["asc", "desc"],
       searchable: false,
-      render: (place, type) => (type === "display" ? "" : column.value(place)),
+      render: (place, type) => (type === "display" ? digitsOf(column, place) : column.value(place)),
       createdCell: (cell, _value, row) => fill(cell, column, row.place),
     })),
     order: [[sorted.at, sorted.way]],
@@ -134,8 +134,14 @@ function startsGroup(column, number) {
   return number > 0 && column.group !== table.columns[number - 1].group ? "starts" : "";
 }
 
+/* The text of a number, which is markup of nothing; all else is filled in as nodes. */
+function digitsOf(column, place) {
+  const shown = column.kind === "number" ? column.show(place) : null;
+  return typeof shown === "string" && /^[-−\d.,]+$/.test(shown) ? shown : "";
+}
+
 function fill(cell, column, place) {
-  cell.replaceChildren(...[column.show(place)].flat());
+  if (cell.firstChild === null) cell.replaceChildren(...[column.show(place)].flat());
   if (column.isHeated) {
     const share = heat(column, place);
     if (share !== null) cell.style.setProperty("--heat", share.toFixed(3));
@@ -152,8 +158,12 @@ function heat(column, place) {
 }
 
 function rangeOf(column) {
-  const values = board.models.map((_, place) => column.value(place)).filter((value) => value !== null);
-  return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  let [low, high] = [Infinity, -Infinity];
+  for (let place = 0; place < board.models.length; place += 1) {
+    const value = column.value(place);
+    if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  }
+  return [low, high];
 }
 
 /* What there is to say of a cell is put on it when somebody points at it: for thousands at once it takes too long. */
