@@ -299,7 +299,12 @@ def test_only_folders_that_changed_are_listed(store: ResultStore, monkeypatch: p
     """The root, in which the catalogue was written, and that of a task with another result."""
     listed: list[str] = []
     names = catalogue._names
-    monkeypatch.setattr(catalogue, "_names", lambda path, depth: listed.append(path) or names(path, depth))
+
+    def counted(path: str, depth: int) -> tuple[list[str], list[str]]:
+        listed.append(path)
+        return names(path, depth)
+
+    monkeypatch.setattr(catalogue, "_names", counted)
     list(store.find())
     assert listed == [f"{store.root}"]
     added(store)

@@ -66,7 +66,7 @@ function pickColumn() {
 
 function rankColumn() {
   return {
-    ...number("rank", "Rank", "Rank, and the ranks that the data leaves open", (place) => page.standings[place].rank, whole),
+    ...number("rank", "Rank", "Rank, and the ranks that the data leaves open", (place) => page.standings[place].rank, digits),
     better: -1, kind: "rank", show: rankCell, isAlways: true,
   };
 }
@@ -116,7 +116,7 @@ function overview() {
     ...(groupNames().length > 1
       ? [number("mean_type", "by group", "Mean over groups of the means within them", standing("mean_type"), score, { group: "Mean", better: direction(), isHeated: true })]
       : []),
-    number("borda", "Borda", "Rank by Borda's count of the ranks on each task", standing("borda"), whole, { group: "Mean", better: -1 }),
+    number("borda", "Borda", "Rank by Borda's count of the ranks on each task", standing("borda"), digits, { group: "Mean", better: -1 }),
     { ...recallColumn(), group: "Mean" },
     ...[...speedColumns().slice(0, 2), ...sizeColumns().slice(0, 2)].map((column) => ({ ...column, group: "What it takes" })),
     { ...qualityKeptColumn(), title: "Quality kept", group: "" },
