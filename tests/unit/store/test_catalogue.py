@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -300,7 +300,7 @@ def test_only_folders_that_changed_are_listed(store: ResultStore, monkeypatch: p
     listed: list[str] = []
     names = catalogue._names
 
-    def counted(path: str, depth: int) -> tuple[list[str], list[str]]:
+    def counted(path: str, depth: int) -> Sequence[str]:
         listed.append(path)
         return names(path, depth)
 
