@@ -142,11 +142,11 @@ def test_thousands_of_failed_runs(project: Path, tmp_path: Path) -> None:
 
 
 def test_show_a_board_as_it_was_built(project: Path) -> None:
-    """Where the results aren't here, and of a board.json; where it was never built, that is the message."""
+    """Where the results aren't here, and of a board.json; where it was never built, the results are missed."""
     missing = run(project, "show", "--board", "mine")
     assert missing.code == 0
     shutil.rmtree(project / "results")
-    assert "board.json: can't be read" in run(project, "show", "--board", "mine").err
+    assert "results: no such folder" in run(project, "show", "--board", "mine").err
     three(project)
     run(project, "build")
     shutil.rmtree(project / "results")

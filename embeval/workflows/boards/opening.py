@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from embeval.core.paths import expanded
 from embeval.leaderboard import definition, snapshot
+from embeval.leaderboard.definition import Definition
 from embeval.leaderboard.snapshot import Snapshot
 from embeval.workflows.boards import building, finding, gathering
 
@@ -23,12 +24,16 @@ class Opened:
 def opened(given: str) -> Opened:
     """The board that is named as ``finding.find`` takes it, or by a ``board.json``.
 
-    Raises what building raises; without the results ``StoreError`` where it was never built.
+    Raises what building raises, also where there are no results and it was never built.
     """
     path = expanded(given)
     if path.suffix == ".json" and path.is_file():
         return Opened(snapshot.load(path), f"{path}.")
-    found = definition.load(finding.find(given))
-    if gathering.at_hand(found):
+    return defined(definition.load(finding.find(given)))
+
+
+def defined(found: Definition) -> Opened:
+    """The board of a definition, as ``opened`` gives it."""
+    if gathering.at_hand(found) or not found.output("json").is_file():
         return Opened(building.snapshot(found))
     return Opened(snapshot.load(found.output("json")), "the results aren't here.")

@@ -27,7 +27,7 @@ from embeval.leaderboard import definition
 from embeval.leaderboard.definition import OUTPUTS, Definition
 from embeval.leaderboard.snapshot import Snapshot
 from embeval.pages import page
-from embeval.workflows.boards import building, watching, writing
+from embeval.workflows.boards import opening, watching, writing
 
 HOST = "127.0.0.1"
 INTERVAL_S = 1.0
@@ -98,9 +98,9 @@ def files_of(made: Snapshot, of: Definition) -> dict[str, Content]:
         for path, data in writing.everything(made, of).items()
     }
     first = f"/{OUTPUTS['html']}"
-    if first in found:
-        found[first] = Content(live(found[first].data), found[first].type)
-    found["/"] = found.get(first) or _message("index.html is not among the outputs of this board.")
+    # Whoever serves a board wants to look at its page, also where that isn't kept.
+    written = found[first].data if first in found else writing.FORMS["html"](made)
+    found[first] = found["/"] = Content(live(written), TYPES[".html"])
     return {**found, VERSION: _version(found)}
 
 
@@ -149,7 +149,8 @@ class Keeper:
         try:
             self.current = definition.load(self.path)
             self._built = self._seen = watching.state(self.path, self.current)
-            made = building.snapshot(self.current)
+            opened = opening.defined(self.current)
+            made = opened.made
             self.served.files = files_of(made, self.current)
         except EmbevalError as error:
             self.tell(f"{NOT_BUILT}{error}")
@@ -157,6 +158,9 @@ class Keeper:
                 self.served.files = waiting(str(error))
             return
         models, tasks = plural(len(made.models), "model"), plural(len(made.columns), "column")
+        if opened.why is not None:
+            self.tell(f"{made.title} as it was built before: {opened.why}")
+            return
         self.tell(f"Built {made.title}: {models}, {tasks} ({time.perf_counter() - began:.1f} s).")
 
     def look(self) -> None:

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import socket
 import threading
 import time
@@ -251,6 +252,20 @@ def test_a_board_without_results_yet(tmp_path: Path, monkeypatch: pytest.MonkeyP
         while b"No board yet" in site.ask("/").body:
             time.sleep(0.05)
         assert site.ask("/board.json").status == 200
+
+
+def test_a_board_as_it_was_built(tmp_path: Path) -> None:
+    """Where the results aren't here, as in a checkout: its page, though that isn't kept either, and why."""
+    three(tmp_path)
+    found = board(tmp_path, TEXT.replace("html, ", ""))
+    writing.write(building.snapshot(found), found)
+    shutil.rmtree(tmp_path / "results")
+    with ExitStack() as stack:
+        site = serve(found.path, stack)
+        assert site.told == ["mine as it was built before: the results aren't here."]
+        assert site.ask("/").body == site.ask("/index.html").body
+        assert b'<table id="board"' in site.ask("/").body
+        assert json.loads(site.ask("/board.json").body)["title"] == "mine"
 
 
 def test_what_cannot_be_served(tmp_path: Path) -> None:
