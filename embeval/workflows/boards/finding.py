@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from embeval.core.paths import expanded
@@ -26,14 +27,14 @@ def find(given: str) -> Path:
     Raises ``UnknownNameError`` with the closest names for none, ``UsageError`` for a path that is none.
     """
     path = expanded(given)
-    if _is_file(path):
+    if _is(path, Path.is_file):
         return path
     is_path = os.sep in given or given.startswith(("~", "."))
     folders = [path] if is_path else [FOLDER / given, path]
     for folder in folders:
-        if _is_file(found := folder / FILE_NAME):
+        if _is(found := folder / FILE_NAME, Path.is_file):
             return found
-    if path.is_dir():
+    if _is(path, Path.is_dir):
         raise UsageError(f"{path}: no {FILE_NAME} in this folder, so it is no board. {INIT}")
     if is_path or path.suffix in (".yaml", ".yml"):
         raise UsageError(f"{path}: no such board. {INIT}")
@@ -41,9 +42,10 @@ def find(given: str) -> Path:
     raise UnknownNameError("board", given, known, hint=f"A board is a folder with a {FILE_NAME}. {INIT}")
 
 
-def _is_file(path: Path) -> bool:
+def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether there is a file or a folder of that name."""
     try:
-        return path.is_file()
+        return kind(path)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:  # no file can be called so
             return False

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -51,19 +51,16 @@ TYPES = {
     ".parquet": "application/vnd.apache.parquet",
 }
 RELOAD = """
-(() => {
-  let known = null;
-  setInterval(async () => {
-    if (document.hidden) return;
-    try {
-      const told = await (await fetch("/version", { cache: "no-store" })).text();
-      if (known !== null && told !== known) location.reload();
-      known = told;
-    } catch {} // the server has stopped; the page stays
-  }, 1000);
-})();
+setInterval(async () => {
+  if (document.hidden) return;
+  try {
+    const told = await (await fetch("/version", { cache: "no-store" })).text();
+    if (told !== "@VERSION@") location.reload();
+  } catch {} // the server has stopped; the page stays
+}, 1000);
 """
-"""Added to the page where it is served, and only there: it asks for the version, and loads the page again."""
+"""Added to the page where it is served, and only there: it asks for the version, and loads the page again. The page
+holds its own version, since a newer one may be there before it asks for the first time."""
 POLICY = "default-src 'none'; script-src "
 """The beginning of the page's content security policy."""
 
@@ -97,38 +94,46 @@ def files_of(made: Snapshot, of: Definition) -> dict[str, Content]:
         f"/{path.relative_to(of.path.parent).as_posix()}": Content(data, TYPES.get(path.suffix, "text/plain"))
         for path, data in writing.everything(made, of).items()
     }
+    version = _version(each.data for each in found.values())
     first = f"/{OUTPUTS['html']}"
     # Whoever serves a board wants to look at its page, also where that isn't kept.
     written = found[first].data if first in found else writing.FORMS["html"](made)
-    found[first] = found["/"] = Content(live(written), TYPES[".html"])
-    return {**found, VERSION: _version(found)}
+    found[first] = found["/"] = Content(live(written, version), TYPES[".html"])
+    return {**found, VERSION: _told(version)}
 
 
-def live(html: bytes) -> bytes:
-    """The page with a script that loads it again when there is a newer one."""
-    digest = base64.b64encode(hashlib.sha256(RELOAD.encode()).digest()).decode()
+def live(html: bytes, version: str) -> bytes:
+    """The page with a script that loads it again when there is another version than this."""
+    script = reload(version)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f"default-src 'none'; connect-src 'self'; script-src 'sha256-{digest}' ".encode()
     before, found, after = html.partition(POLICY.encode())
     body, end, rest = after.rpartition(b"</body>")
     if not found or not end:
         return html
-    return b"".join((before, allowed, body, f"<script>{RELOAD}</script>\n".encode(), end, rest))
+    return b"".join((before, allowed, body, f"<script>{script}</script>\n".encode(), end, rest))
 
 
-def _version(files: Mapping[str, Content]) -> Content:
-    together = hashlib.sha256("".join(each.etag for each in files.values()).encode()).hexdigest()
-    return Content(together[:32].encode(), "text/plain; charset=utf-8")
+def reload(version: str) -> str:
+    """The script of a page of this version."""
+    return RELOAD.replace("@VERSION@", version)
+
+
+def _version(contents: Iterable[bytes]) -> str:
+    """Changes with any of them."""
+    each = "".join(hashlib.sha256(data).hexdigest() for data in contents)
+    return hashlib.sha256(each.encode()).hexdigest()[:32]
+
+
+def _told(version: str) -> Content:
+    return Content(version.encode(), "text/plain; charset=utf-8")
 
 
 def waiting(problem: str) -> dict[str, Content]:
     """What is served while there is no board yet: why, and the board once there is one."""
-    found = {"/": _message(problem)}
-    return {**found, VERSION: _version(found)}
-
-
-def _message(text: str) -> Content:
-    html = page.render("embeval.leaderboard.render", "waiting.html", text=text)
-    return Content(live(html.encode()), TYPES[".html"])
+    html = page.render("embeval.leaderboard.render", "waiting.html", text=problem).encode()
+    version = _version([html])
+    return {"/": Content(live(html, version), TYPES[".html"]), VERSION: _told(version)}
 
 
 class Keeper:

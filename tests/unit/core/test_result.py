@@ -178,7 +178,7 @@ def test_any_result_survives_json(result: Result) -> None:
 def test_every_field_is_written() -> None:
     """A reader in another language finds each field, null where there is nothing."""
     written = border.dump(evaluated())
-    assert set(written) == {field.name for field in dataclasses.fields(Result)} - {"imported", "trained_on"}
+    assert set(written) == {field.name for field in dataclasses.fields(Result)} - {*Result.left_out_if_null}
     assert written["schema_version"] == SCHEMA_VERSION == 1
     assert written["error"] is None
     assert set(written["scores"]["cosine_spearman"]) == {field.name for field in dataclasses.fields(MetricValue)}

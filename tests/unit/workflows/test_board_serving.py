@@ -194,7 +194,7 @@ def test_the_served_page_and_the_written_one(site: Site) -> None:
     served = site.ask("/").body.decode()
     assert "connect-src" not in written
     assert "/version" not in written
-    script = f"<script>{serving.RELOAD}</script>\n"
+    script = f"<script>{serving.reload(site.ask('/version').body.decode())}</script>\n"
     assert served.count(script) == 1
     policy = re.search(r"connect-src 'self'; script-src ('sha256-[^']+') ", served)
     assert policy is not None

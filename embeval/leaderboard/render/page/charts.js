@@ -62,7 +62,8 @@ function framed(picture) {
     element("figcaption", {}, element("h3", {}, picture.title), words),
     element("div", { class: "choices" }, picture.controls?.(() => drawPicture(there)) ?? []),
     there.legend,
-    element("div", { class: "canvas" }, plot),
+    // Wider than a small screen it scrolls, also by keyboard.
+    element("div", { class: "canvas", tabindex: 0, role: "group", "aria-label": `${picture.title}, scrolls` }, plot),
     there.numbers,
   );
   return there;
