@@ -113,7 +113,7 @@ def test_a_warm_run_encodes_nothing(run: Done, results: Mapping[str, Stored], re
     first = results["SciFact"].result
     assert first.timings is not None
     assert first.timings.texts_encoded in (0, 5183 + 300)  # none where a test before this one had them encoded
-    assert (first.counts["documents"], first.counts["queries"]) == (5183, 300)
+    assert (first.counts["documents"], first.scores["ndcg_at_10"].n_items) == (5183, 300)
     folder = real_data / "retrieval" / "SciFact"
     tasks = ["SciFact", f"{folder},name=other,cutoffs=[2, 7]", f"{folder},name=averaged,ties=average"]
     words = [word for task in tasks for word in ("-t", task)]
