@@ -4,5 +4,6 @@ Metrics read columns of item records and give one number; ``get`` finds one by n
 """
 
 from embeval.metrics._family import FAMILIES, MeanOf, MetricFamily, get
+from embeval.metrics._ratio import RatioOf
 
-__all__ = ["FAMILIES", "MeanOf", "MetricFamily", "get"]
+__all__ = ["FAMILIES", "MeanOf", "MetricFamily", "RatioOf", "get"]
