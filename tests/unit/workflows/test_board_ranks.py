@@ -306,3 +306,17 @@ def test_values_per_token_are_ranked_of_one_tokenizer_only(
     table = build([each.result for each in store.find()])
     assert [row.mean for row in table.rows] == pytest.approx(expected)
     assert any(each.startswith("Not ranked by loss") for each in table.remarks()) == (refused != {None})
+
+
+def test_values_per_word_are_ranked_whatever_the_tokenizers(store: ResultStore) -> None:
+    """The same nats over the same words: one column, ranked by the smaller loss, though tokens differ."""
+    for name, seed, tokenizer in (("one", 1, "wordpiece"), ("other", 2, "bpe"), ("old", 3, None)):
+        columns = {"nats": values(seed), "masked_words": [2.0] * len(values(seed))}
+        put(store, columns, model=f"org/{name}", task="loss", measured=["mlm_loss_per_word"], tokenizer=tokenizer)
+    made = built(store)
+    assert [column.refused for column in made.columns] == [None]
+    means = {model.label: model.cells[0].value for model in made.models if model.cells[0] is not None}
+    assert means == pytest.approx(
+        {name: np.mean(values(seed)) / 2 for name, seed in (("one", 1), ("other", 2), ("old", 3))}
+    )
+    assert [model.label for model in made.models] == sorted(means, key=lambda name: means[name] or 0.0)
