@@ -15,14 +15,16 @@ IDS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=12)
 def test_what_was_packed_comes_out(rows: list[tuple[list[int], int]], random: object) -> None:
     """Ids, places and targets of each, whatever bytes they have: a zero, a line feed, the largest number."""
     made = []
-    for ids, wanted in rows:
-        places = [(7 * number) % len(ids) for number in range(wanted)]
-        made.append((ids, places, [ids[place] for place in places]))
-    found = Variants.of([packed(np.array(ids), places, targets) for ids, places, targets in made])
+    for ids, n_wanted in rows:
+        at_places = [(7 * number) % len(ids) for number in range(n_wanted)]
+        made.append((ids, at_places, [ids[place] for place in at_places]))
+    found = Variants.of([packed(np.array(ids), at, wanted) for ids, at, wanted in made])
     order = np.arange(len(made))[::-1].copy()
     padded = found.padded(order, pad_id=9)
     of_row, places, targets = found.wanted(order)
-    expected = [(row, *each) for row, at in enumerate(order) for each in zip(made[at][1], made[at][2], strict=True)]
+    expected = [
+        (row, *each) for row, at in enumerate(order.tolist()) for each in zip(made[at][1], made[at][2], strict=True)
+    ]
     assert list(zip(of_row, places, targets, strict=True)) == expected
     for row, at in enumerate(order.tolist()):
         own = made[at][0]
