@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,24 @@ from embeval.encoders.encoder import BatchedEncoder
 from embeval.encoders.shelves import Shelves
 from embeval.language_models.model import COLUMNS, LanguageModel, VariantBackend, as_model
 from embeval.language_models.tokenization import Frame
+from tests.support.models import save_tiny_checkpoint
+
+KINDS: dict[Kind, tuple[str, str]] = {
+    "masked": ("bert", "AutoModelForMaskedLM"),
+    "causal": ("gpt2", "AutoModelForCausalLM"),
+    "replaced": ("electra", "AutoModelForPreTraining"),
+}
+"""Kind -> (type of a tiny model, class that it is saved as)."""
+
+
+@functools.cache
+def tiny_language_model(kind: Kind) -> Path:
+    """A random checkpoint of that kind with its head; not to be changed."""
+    folder = Path(tempfile.mkdtemp(prefix="embeval-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    family, head = KINDS[kind]
+    return save_tiny_checkpoint(folder / family, family, head=head)
+
 
 Probability = Callable[[list[int], int, int], float]
 """(ids of the text as the model sees them, place, token wanted there) to the token's probability."""
