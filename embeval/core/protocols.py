@@ -327,8 +327,8 @@ class Task(Protocol[P]):
     def metrics(self, payload: P) -> tuple[Metric, ...]:
         """The metrics to compute, the main one first."""
 
-    def collect(self, payload: P, system: System, progress: Progress) -> Collected:
-        """Item records of the system on the data."""
+    def collect(self, payload: P, system: Any, progress: Progress) -> Collected:
+        """Item records of the system on the data: a ``System``, or a language model for a task ``OfTokens``."""
 
 
 @runtime_checkable
@@ -402,6 +402,28 @@ class Equippable(Protocol):
 
     def equipped(self, runtime: RuntimeOptions, cache: Any, fresh: Callable[[], System]) -> Task[Any]:
         """The task with how models are run, the cache, and what loads the system anew, without a cache."""
+
+
+LanguageModelKind = Literal["masked", "causal", "replaced"]
+"""What a language model gives: p(token | all others), p(token | those before), or whether a token was replaced."""
+
+
+@runtime_checkable
+class OfTokens(Protocol):
+    """A task that scores a model's tokens with its language-model head, rather than its vectors.
+
+    It is bound to a model before anything else: which kind of language model that is says what is measured.
+    """
+
+    @property
+    def kind(self) -> LanguageModelKind:
+        """The kind of the model that it is bound to."""
+
+    def fitted(self, kind: str, tokenizer: str | None, model: ModelSpec) -> Task[Any]:
+        """The task for a model of that kind with that tokenizer, given by its digest.
+
+        Raises ``EvaluationError`` for a model whose kind it can't evaluate, and says why.
+        """
 
 
 class TaskType(Protocol):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -26,10 +26,10 @@ from embeval.core.protocols import (
     PARITY_PREFIX,
     QUERIES_TIMED,
     Checkable,
-    EncoderInfo,
     Equippable,
     Hybrid,
     Metric,
+    OfTokens,
     Remeasurable,
     System,
     Task,
@@ -50,6 +50,8 @@ from embeval.errors import (
     UnknownNameError,
     UsageError,
 )
+from embeval.language_models import loading as language_models
+from embeval.language_models.model import LanguageModel
 from embeval.metrics import get as get_metric
 from embeval.runner import assemble
 from embeval.store import pins
@@ -58,6 +60,7 @@ from embeval.store.results import ResultStore, Stored
 _HUB_COMMIT = re.compile(r"[0-9a-f]{40}")
 MTEB = "mteb"
 """The task type whose tasks have names that models declare to be trained on."""
+M = TypeVar("M")
 Status = Literal["done", "skipped", "rescored", "timed", "failed"]
 
 
@@ -196,6 +199,7 @@ class _Worker:
         self._store, self._options, self._progress, self._git = store, options, progress, git
         self._located: Located | Exception | None = None
         self._encoder: System | Exception | None = None
+        self._language_model: LanguageModel | Exception | None = None
 
     @property
     def found(self) -> bool:
@@ -212,6 +216,8 @@ class _Worker:
         located = self._locate()
         began, cpu_began = time.perf_counter(), time.process_time()
         started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        if isinstance(task, OfTokens):
+            task = task.fitted(*language_models.known_of(located), located.spec)
         payload = task.load()
         load_data_s = time.perf_counter() - began
         protocol, metrics = task.protocol(payload), task.metrics(payload)
@@ -221,7 +227,7 @@ class _Worker:
             if self._as_wanted(together, task, payload, metrics) and self._tells_all(together, task, located):
                 return Outcome(step=step, status="skipped", stored=together)
             if (parts := self._rescored(found, task, payload, metrics)) is not None:
-                told = found.result.facts or self._facts_of(located)
+                told = found.result.facts or self._facts_of(located, task)
                 results = [replace(part.result, facts=told) for part in parts]
                 stored = tuple(
                     self._store.put(result, part.records, part.run) for result, part in zip(results, parts, strict=True)
@@ -229,7 +235,7 @@ class _Worker:
                 return Outcome(step=step, status="rescored", stored=stored)
 
         load_began = time.perf_counter()
-        encoder, loaded_now = self._load(located)
+        encoder, loaded_now = self._load(located, task)
         load_model_s = time.perf_counter() - load_began
         late_before = _late_load_s(encoder)
         if isinstance(task, Equippable):
@@ -262,7 +268,7 @@ class _Worker:
             prompts=collected.prompts,
             labels=_labels(task, payload),
             trained_on=_trained_on(encoder.spec, task.spec),
-            facts=_facts(located, info),
+            facts=_facts(located, encoder),
             tokenizer=collected.tokenizer,
         )
         parts = assemble.results(evidence, self._options.statistics, None)
@@ -315,20 +321,31 @@ class _Worker:
             raise self._located
         return self._located
 
-    def _load(self, located: Located) -> tuple[System, bool]:
-        loaded_now = self._encoder is None
-        if loaded_now:
-            self._progress.start("loading the model", 1, "model")
-            try:
-                self._encoder = loading.load_system(located, self._options.runtime, self._cache)
-            except EmbevalError as error:  # the next task would run into it again
-                self._encoder = error
-            finally:
-                self._progress.finish()
-        if isinstance(self._encoder, Exception):
-            raise self._encoder
-        assert self._encoder is not None
-        return self._encoder, loaded_now
+    def _load(self, located: Located, task: Task[Any]) -> tuple[System | LanguageModel, bool]:
+        """The model as the task wants it, with its language-model head or as an encoder, and whether that took time."""
+        runtime, cache = self._options.runtime, self._cache
+        if isinstance(task, OfTokens):
+            kind, loaded_now = task.kind, self._language_model is None
+            self._language_model = self._language_model or self._loaded(
+                lambda: language_models.load(located, kind, runtime, cache)
+            )
+        else:
+            loaded_now = self._encoder is None
+            self._encoder = self._encoder or self._loaded(lambda: loading.load_system(located, runtime, cache))
+        loaded = self._language_model if isinstance(task, OfTokens) else self._encoder
+        if isinstance(loaded, Exception):
+            raise loaded
+        assert loaded is not None
+        return loaded, loaded_now
+
+    def _loaded(self, load: Callable[[], M]) -> M | EmbevalError:
+        self._progress.start("loading the model", 1, "model")
+        try:
+            return load()
+        except EmbevalError as error:  # the next task would run into it again
+            return error
+        finally:
+            self._progress.finish()
 
     def _as_wanted(self, together: Sequence[Stored], task: Task[Any], payload: Any, metrics: Sequence[Metric]) -> bool:
         """Whether the results of a task are complete, what is asked for, and what their stored items say.
@@ -373,12 +390,12 @@ class _Worker:
         pinned = {path.resolve() for path in pins.pinned(self._store.root)}
         if any(each.path.resolve() in pinned for each in together):
             return True
-        return not kind and self._facts_of(located) is None
+        return not kind and self._facts_of(located, task) is None
 
-    def _facts_of(self, located: Located) -> ModelFacts | None:
+    def _facts_of(self, located: Located, task: Task[Any]) -> ModelFacts | None:
         """The facts of the model, which is loaded for them; None where it can't be."""
         try:
-            return _facts(located, self._load(located)[0].info)
+            return _facts(located, self._load(located, task)[0])
         except EmbevalError:
             return None
 
@@ -468,9 +485,11 @@ class _Worker:
         )
 
 
-def _facts(located: Located, info: EncoderInfo) -> ModelFacts:
+def _facts(located: Located, model: System | LanguageModel) -> ModelFacts:
     """The facts of a loaded model; languages and licence as mteb lists them where its card tells none."""
-    found = facts.of(located, info)
+    found = facts.of(located, model.info)
+    if isinstance(model, LanguageModel):  # of vectors nothing was seen
+        found = replace(found, dimensions=None)
     if (found.languages and found.license) or not _HUB_COMMIT.fullmatch(located.spec.revision or ""):
         return found
     try:
@@ -565,10 +584,10 @@ def _on_this_machine(path: str) -> bool:
     return path.startswith(("/", "~"))
 
 
-def _late_load_s(encoder: System) -> float:
+def _late_load_s(encoder: System | LanguageModel) -> float:
     if isinstance(encoder, Hybrid):
         return sum(map(_late_load_s, encoder.parts))
-    return encoder.late_load_s if isinstance(encoder, BatchedEncoder) else 0.0
+    return encoder.late_load_s if isinstance(encoder, BatchedEncoder | LanguageModel) else 0.0
 
 
 def _per_second(n: int, seconds: float | None) -> float | None:

@@ -31,6 +31,10 @@ from embeval.errors import ConfigError, ModelError
 
 ENCODER_HALVES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 """Models of which only the encoder embeds, by their type."""
+Head = Literal[
+    "AutoModelForSequenceClassification", "AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForPreTraining"
+]
+"""Classes of transformers that load a model with a head."""
 DTYPE_OF_THEIR_OWN = ("xlnet",)
 """Models that make some of their weights float32 whatever is asked for, and then fail on the mixture."""
 
@@ -119,9 +123,7 @@ class _Transformers:
         return vectors
 
 
-def load_checkpoint(
-    folder: Path, spec: ModelSpec, *, head: Literal["AutoModelForSequenceClassification"] | None = None
-) -> tuple[Any, Any, list[str]]:
+def load_checkpoint(folder: Path, spec: ModelSpec, *, head: Head | None = None) -> tuple[Any, Any, list[str]]:
     """(model, fast tokenizer, remarks) of a folder of transformers. Raises ``ModelError``.
 
     The model is without its heads, or with the one that ``head`` loads.
