@@ -9,8 +9,8 @@ Words are lower-cased: with 300,000 words to learn from, "The" and "the" as two 
 Texts are packed to 128 tokens from whole sentences, anew each epoch, so that a text starts where a sentence does, as
 those that are scored do.
 
-``python -m benchmarks.train_small_bert FOLDER`` takes about seven minutes on two cores that do nothing else; seconds
-grow with ``--steps``, and a tenth of them shows a falling loss already.
+``python -m benchmarks.train_small_bert FOLDER`` takes about nine minutes of one core; seconds grow with ``--steps``,
+and a tenth of them shows a falling loss already.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TEXTS_PER_STEP = 8
 LAYERS, WIDTH, HEADS = 2, 128, 4  # of as many minutes, larger models use fewer texts and learn less
 LEARNING_RATE = 2e-3
 WARM_UP = 0.1
-DROPOUT = 0.0  # each epoch masks anew, and held-out texts are no harder than learned ones to the end
+DROPOUT = 0.0  # each epoch masks anew, and the held-out loss falls to the last step
 MASKED = 0.15
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 NOT_CHOSEN = -100
