@@ -244,8 +244,8 @@ class MaskedLmTask(LanguageTask):
         yield from _language.unknown(counts["tokens_unknown"], counts["tokens"])
         if n := counts["texts_without_masks"]:
             yield (
-                f"{plural(n, 'text')} {have(n)} no mask and count{'s' * (n == 1)} for nothing: nothing was drawn there. "
-                "at_least_one: true masks one word or token in each, and more draws make it rarer."
+                f"{plural(n, 'text')} {have(n)} no mask and count{'s' * (n == 1)} for nothing: none was drawn there. "
+                "at_least_one: true masks a token or word in each, and more draws make it rarer."
             )
         if n := counts.get("words_left_out", 0):
             yield (
