@@ -81,7 +81,8 @@ class Masker:
         else:
             of_token[text.scored] = np.arange(text.scored.sum())
         n = int(of_token.max(initial=-1)) + 1
-        return Units(of_token, n, *(np.zeros(n, dtype=np.int32) for _ in range(2)))
+        no_words = np.zeros(n, dtype=np.int32)
+        return Units(of_token, n, words=no_words, characters=no_words)
 
     def draw(self, written: str, text: Text, units: Units, number: int) -> Masks:
         """The masks of a text in a draw."""

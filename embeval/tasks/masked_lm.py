@@ -150,6 +150,7 @@ class MaskedLmTask(LanguageTask):
             warnings=(*system.info.remarks, *self._warnings(counts)),
             phases={"tokenize": planned - began, "encode": time.perf_counter() - planned},
             work=work,
+            tokenizer=self.tokenizer,
         )
 
     def _masker(self, system: LanguageModel) -> Masker:

@@ -113,7 +113,7 @@ def test_losses_per_word_and_per_character_by_hand(tmp_path: Path) -> None:
         "masked_characters": [14.0],
     }
     made = values(found, masking="aligned")
-    assert list(made)[0] == "mlm_loss_per_word"
+    assert next(iter(made)) == "mlm_loss_per_word"
     assert made["mlm_loss_per_word"] == pytest.approx(4 * math.log(8) / 3, rel=1e-6)
     assert made["mlm_bits_per_character"] == pytest.approx(4 * 3 / 14, rel=1e-6)
     assert made["mlm_loss"] == pytest.approx(math.log(8), rel=1e-6)
@@ -233,7 +233,7 @@ def test_several_draws_are_summed(tmp_path: Path) -> None:
 
 
 def test_more_draws_make_a_smaller_interval() -> None:
-    """Of the bootstrap over 60 texts of a model for which a token is easy or hard by chance: near half as wide for 16."""
+    """Of a bootstrap over 60 texts of nearly equal length, so that most of the spread is that of the masks."""
     lines = [f"the old server of page {number % 10} {'scan ' * (number // 10)}".strip() for number in range(60)]
     widths = []
     for n in (1, 16):
