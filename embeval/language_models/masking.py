@@ -162,5 +162,5 @@ def _begins_word(written: str, text: Text) -> npt.NDArray[np.bool_]:
     for begin, end, scored in zip(text.begins.tolist(), text.ends.tolist(), text.scored.tolist(), strict=True):
         parted = begin > reached or (begin < end and written[begin].isspace())
         found.append(parted or not content)
-        reached, content = max(reached, end), scored
+        reached, content = end, scored
     return np.array(found, dtype=np.bool_)

@@ -20,6 +20,8 @@ from tests.support.models import WORDS, save_tokenizer
 
 MASKINGS: tuple[Masking, ...] = get_args(Masking)
 PINNED = [[2, 7, 9, 13], [3, 5, 10, 13, 16], [7, 9], [4, 5, 7]]
+PINNED_KEPT, PINNED_REPLACED = [1, 9, 16], [0, 7]
+PINNED_SPARE = [[16], [1], [9], [6]]
 SIGMAS = 4.0
 """How far a count may be from its mean: one in 16,000 would be farther by chance, and seeds are fixed."""
 
@@ -128,7 +130,12 @@ def test_masks_of_a_text_are_these_for_ever(pieces: Any) -> None:
     text = "restore the backup of the old server and scan a new page for the user at night"
     found = [each.places.tolist() for each in draws(pieces, text, "mask", 4)]
     assert found == PINNED
-    assert drawn(pieces, text, "bert", 2).shown.tolist() != tokens(pieces, text).ids.tolist()
+    shown = drawn(pieces, text, "bert", 1, probability=1.0).shown
+    ids = tokens(pieces, text).ids
+    assert np.flatnonzero(shown == ids).tolist() == PINNED_KEPT
+    assert np.flatnonzero((shown != ids) & (shown != pieces.mask_token_id)).tolist() == PINNED_REPLACED
+    spare = draws(pieces, text, "mask", 4, probability=1e-9, at_least_one=True)
+    assert [each.places.tolist() for each in spare] == PINNED_SPARE
 
 
 @pytest.mark.parametrize("how", MASKINGS)
