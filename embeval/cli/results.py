@@ -131,7 +131,7 @@ def show(
     from embeval.cli import _show
 
     if by is None and worst is None:
-        _show.result(stored)
+        _show.result(stored, report.by_field(store, stored))
         return
     _show.title(stored.result)
     shown = metric or stored.result.main_score or ""

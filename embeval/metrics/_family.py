@@ -53,6 +53,8 @@ class MeanOf:
     version: int = 1
     of_some_items: bool = False
     """Whether it is measured on some items only, so that the others lack nothing."""
+    chance: float | None = None
+    """What guessing gets on any data; None where that is not known."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -36,8 +36,9 @@ from embeval.language_models import causal, pseudo
 from embeval.language_models.model import LanguageModel
 from embeval.language_models.pseudo import Mode
 from embeval.language_models.tokenization import Text
+from embeval.metrics.likelihood import CHANCE
 from embeval.stats import intervals
-from embeval.tasks import _language, _options
+from embeval.tasks import _options
 from embeval.tasks._language import LanguageTask
 
 VERSION = 1
@@ -46,8 +47,8 @@ METRICS: dict[Kind, str] = {"masked": "pll_accuracy", "causal": "ll_accuracy"}
 """Kind of model -> the one metric it has here."""
 TIE = 1e-6
 """Two sums of logarithms that differ by no more than this share of themselves are equal: what is left is rounding."""
-CHANCE = 0.5
-"""The accuracy of a coin."""
+HALF = 0.5
+"""What a pair counts whose sentences tie."""
 VARIANTS_AT_ONCE = 65_536
 """Variants that are planned together: enough that batches are full, few enough to fit into memory."""
 
@@ -178,7 +179,7 @@ class MinimalPairsTask(LanguageTask):
             ),
             counts={
                 "pairs": len(payload),
-                "pairs_tied": int((values == CHANCE).sum()),
+                "pairs_tied": int((values == HALF).sum()),
                 "pairs_same_tokens": n_alike,
                 "sentences": len(sentences.texts),
                 "tokens": n_tokens,
@@ -187,7 +188,7 @@ class MinimalPairsTask(LanguageTask):
             },
             warnings=(
                 *system.info.remarks,
-                *_language.unknown(plan.n_unknown, n_tokens),
+                *_unknown(plan.n_unknown, n_tokens),
                 *self._unscored_first(system),
                 *_alike(n_alike, len(payload.identical)),
                 *by_chance(values),
@@ -274,7 +275,7 @@ class MinimalPairsTask(LanguageTask):
 def preferred(good: Column, bad: Column) -> Column:
     """float64 [n]: 1 where ``good`` is larger, 0.5 where both are equal but for rounding, else 0."""
     tied = np.abs(good - bad) <= TIE * np.maximum(np.abs(good), np.abs(bad))
-    return np.where(tied, CHANCE, (good > bad).astype(np.float64))
+    return np.where(tied, HALF, (good > bad).astype(np.float64))
 
 
 def by_chance(values: Column) -> Sequence[str]:
@@ -289,6 +290,15 @@ def by_chance(values: Column) -> Sequence[str]:
             "has learned little prefers short sentences and frequent words.",
         )
     return (f"Not told from chance (0.5): {told}.",)
+
+
+def _unknown(n_unknown: int, n_tokens: int) -> Sequence[str]:
+    if not n_unknown:
+        return ()
+    return (
+        f"The tokenizer does not know {n_unknown} of the {n_tokens} tokens: words that it doesn't know are one and the "
+        "same to the model.",
+    )
 
 
 def _alike(n_alike: int, n_identical: int) -> Sequence[str]:

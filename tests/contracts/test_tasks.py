@@ -75,8 +75,9 @@ def test_main_metric_comes_first(spec: TaskSpec, tmp_path: Path) -> None:
     names = [metric.name for metric in task.metrics(task.load())]
     assert names[0] == MAIN_SCORES.get(spec.type, task_type.main_score)
     assert len(set(names)) == len(names)
-    other = bind(replace(spec, main_score=names[-1]), tmp_path)
-    assert other.metrics(other.load())[0].name == names[-1]
+    later = names[min(3, len(names) - 1)]
+    other = bind(replace(spec, main_score=later), tmp_path)
+    assert other.metrics(other.load())[0].name == later
 
 
 def test_two_runs_are_equal_to_the_bit(spec: TaskSpec, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.verdict import Waiver
+from embeval.data.minimal_pairs import MinimalPairColumns
 from embeval.data.pairs import PairColumns
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.gates.policy import Resampling
@@ -19,6 +20,7 @@ from embeval.mteb_bridge.tasks.classification import ClassificationOptions, Clas
 from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTask
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
+from embeval.tasks.minimal_pairs import MinimalPairsOptions, MinimalPairsTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
@@ -100,6 +102,12 @@ tasks:
     max_documents: 50
     batch_size: 32
     max_depth: 2
+  - name: grammar
+    type: minimal_pairs
+    data: grammar
+    mode: original
+    per_paradigm: 50
+    columns: {sentence_good: right, sentence_bad: wrong, paradigm: kind, field: area, term: point, id: number}
 results: out
 data: sets
 mirror: more-copies
@@ -138,7 +146,7 @@ gate:
 
 
 DESCRIBED = (
-    *("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns"),
+    *("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns", "MinimalPairColumns"),
     *("Policy", "Rule", "Resampling", "Waiver"),
 )
 """Records whose fields are keys of the file."""
@@ -200,7 +208,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, grammar = config.tasks
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
@@ -240,6 +248,14 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert groups.options == ClusteringOptions(
         draws=4, documents_per_draw=99, max_documents=50, batch_size=32, max_depth=2
     )
+    assert isinstance(grammar, MinimalPairsTask)
+    assert grammar.options == MinimalPairsOptions(
+        mode="original",
+        per_paradigm=50,
+        columns=MinimalPairColumns(
+            sentence_good="right", sentence_bad="wrong", paradigm="kind", field="area", term="point", id="number"
+        ),
+    )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert config.bm25 is False
@@ -274,6 +290,7 @@ def test_no_key_is_forgotten_above() -> None:
         "StatisticsOptions",
         "ModelSpec",
         "PairColumns",
+        "MinimalPairColumns",
         "Policy",
         "Rule",
         "Resampling",
