@@ -69,7 +69,7 @@ def result(stored: Stored, fields: Sequence[FieldValue] = ()) -> None:
         _state.out(_tables.scores(_ordered(shown), shown.statistics.level, _state.console()))
         if fields:
             _state.out(_tables.by_field(shown.main_score or "", fields, shown.statistics.level, _state.console()))
-        of_fields = [each.value for field in fields for each in (field, *field.parts)]
+        of_fields = [value for field in fields for value in (field.value, *(part.value for part in field.parts))]
         if any(value.approximate for value in (*shown.scores.values(), *of_fields)):
             _state.out(APPROXIMATE)
     for warning in shown.warnings:

@@ -228,7 +228,7 @@ class MinimalPairsTask(LanguageTask):
 
     def _scored(self, text: Text, system: LanguageModel) -> Sequence[int]:
         if self.kind == "causal":
-            return causal.scored_places(text, system.frame).tolist()
+            return [int(each) for each in causal.scored_places(text, system.frame)]
         return pseudo.scored_places(text)
 
     def _chunks(
@@ -263,13 +263,12 @@ class MinimalPairsTask(LanguageTask):
         whole = text.ids.tobytes() + (text.words.tobytes() if by_word else b"")
         return hashlib.blake2b(whole, digest_size=16).digest()
 
-    def _unscored_first(self, system: LanguageModel) -> Sequence[str]:
-        if self.kind != "causal" or len(causal.begin(system.frame)):
-            return ()
-        return (
-            "The tokenizer has no token that begins a text, so the first token of each sentence is not scored: pairs "
-            "that differ there are judged by what follows.",
-        )
+    def _unscored_first(self, system: LanguageModel) -> Iterator[str]:
+        if self.kind == "causal" and not len(causal.begin(system.frame)):
+            yield (
+                "The tokenizer has no token that begins a text, so the first token of each sentence is not scored: "
+                "pairs that differ there are judged by what follows."
+            )
 
 
 def preferred(good: Column, bad: Column) -> Column:
@@ -278,38 +277,35 @@ def preferred(good: Column, bad: Column) -> Column:
     return np.where(tied, HALF, (good > bad).astype(np.float64))
 
 
-def by_chance(values: Column) -> Sequence[str]:
+def by_chance(values: Column) -> Iterator[str]:
     """A sentence where all pairs together are no better than chance, by Wilson's 95 % interval."""
     low, high = intervals.wilson(float(values.sum()), len(values), 0.95)
     told = f"the accuracy over all pairs, {values.mean():.3f}, has the 95 % interval {low:.3f} to {high:.3f}"
-    if low > CHANCE:
-        return ()
     if high < CHANCE:
-        return (
+        yield (
             f"Worse than chance (0.5): {told}. Are sentence_good and sentence_bad the right way round? A model that "
-            "has learned little prefers short sentences and frequent words.",
+            "has learned little prefers short sentences and frequent words."
         )
-    return (f"Not told from chance (0.5): {told}.",)
+    elif low <= CHANCE:
+        yield f"Not told from chance (0.5): {told}."
 
 
-def _unknown(n_unknown: int, n_tokens: int) -> Sequence[str]:
-    if not n_unknown:
-        return ()
-    return (
-        f"The tokenizer does not know {n_unknown} of the {n_tokens} tokens: words that it doesn't know are one and the "
-        "same to the model.",
-    )
+def _unknown(n_unknown: int, n_tokens: int) -> Iterator[str]:
+    if n_unknown:
+        yield (
+            f"The tokenizer does not know {n_unknown} of the {n_tokens} tokens: words that it doesn't know are one "
+            "and the same to the model."
+        )
 
 
-def _alike(n_alike: int, n_identical: int) -> Sequence[str]:
+def _alike(n_alike: int, n_identical: int) -> Iterator[str]:
     """A sentence on pairs in which the model sees one sentence twice."""
-    if not n_alike:
-        return ()
-    there = f" ({n_identical} in the data already)" if n_identical else ""
-    return (
-        f"{plural(n_alike, 'pair')} {have(n_alike)} two sentences with the same tokens{there}: no model can tell them, "
-        f"so {'it counts' if n_alike == 1 else 'each counts'} half.",
-    )
+    if n_alike:
+        there = f" ({n_identical} in the data already)" if n_identical else ""
+        yield (
+            f"{plural(n_alike, 'pair')} {have(n_alike)} two sentences with the same tokens{there}: no model can tell "
+            f"them, so {'it counts' if n_alike == 1 else 'each counts'} half."
+        )
 
 
 def _slices(pairs: MinimalPairs) -> dict[str, tuple[str, ...]]:

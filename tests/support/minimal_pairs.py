@@ -71,8 +71,6 @@ def save_causal(folder: Path, kind: str = "gpt2", *, begin: str = "named", **con
         tokenizer.bos_token = "[END]"
         if begin == "put":
             special = [("[END]", tokenizer.bos_token_id)]
-            tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-                single="[END] $A", special_tokens=special
-            )
+            tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single="[END] $A", special_tokens=special)
         tokenizer.save_pretrained(folder)
     return folder

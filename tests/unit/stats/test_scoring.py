@@ -36,6 +36,28 @@ def test_unscored_items_are_left_out_and_counted() -> None:
     assert found.note == "approximate: 2 items"
 
 
+@pytest.mark.parametrize("column", [[1.0, 0.0, 1.0, 1.0], [1.0, 0.5, 0.0, 1.0], [1.0], [1.0, np.nan, 0.0]])
+@pytest.mark.parametrize("resamples", [0, 400])
+def test_one_value_is_that_of_the_estimate(column: list[float], resamples: int) -> None:
+    """A share, one with halves, one item, one without a value: equal to the last bit."""
+    options = StatisticsOptions(resamples=resamples, seed=3)
+    items = records(m=column)
+    expected = scoring.estimate(items, [MeanOf("m")], options, "x")["m"].to_value(options)
+    assert scoring.value(items, MeanOf("m"), options, "x") == expected
+
+
+def test_a_share_alone_takes_no_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its interval needs none; that of a mean of other values does."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr(bootstrap, "distribution", refuse)
+    assert scoring.value(records(m=[1.0, 0.0]), MeanOf("m"), OPTIONS).interval == "wilson"
+    with pytest.raises(AssertionError, match="drawn"):
+        scoring.value(records(m=[1.0, 0.5]), MeanOf("m"), OPTIONS)
+
+
 def test_all_items_unscored_is_undefined() -> None:
     """No value, a reason, no interval."""
     found = scoring.estimate(records(m=[np.nan, np.nan]), [MeanOf("m")], OPTIONS)["m"].to_value(OPTIONS)
