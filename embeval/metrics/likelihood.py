@@ -66,7 +66,7 @@ RATIOS = (
 class _Family:
     def __init__(self) -> None:
         self._metrics: dict[str, Metric] = {metric.name: metric for metric in RATIOS}
-        self._metrics |= {name: MeanOf(name, chance=CHANCE) for name in PAIRS}
+        self._metrics |= {name: MeanOf(name, chance=CHANCE, ties_half=True) for name in PAIRS}
 
     def names(self) -> tuple[str, ...]:
         return tuple(self._metrics)

@@ -36,7 +36,8 @@ class Estimate:
     """float64 [J]: the metric without some item; of a mean over groups, what each adds to it. Only distances from the
     mean count."""
     is_share: bool = False
-    """Whether it is the share of independent items with a property: the mean of a column of 0 and 1."""
+    """Whether it is the share of independent items with a property: the mean of a column of 0 and 1, or where ties
+    count half also of 0.5. Its interval then is that of ties broken by a coin, which is never too narrow."""
 
     def to_value(self, statistics: StatisticsOptions) -> MetricValue:
         """The number for a result, with its interval."""
@@ -113,7 +114,8 @@ def _is_share(metric: Metric, columns: Mapping[str, Column]) -> bool:
     if metric.columns != (metric.name,):
         return False
     values = columns[metric.name]
-    return bool(((values == 0.0) | (values == 1.0)).all())
+    ties = values == 0.5 if getattr(metric, "ties_half", False) else False
+    return bool(((values == 0.0) | (values == 1.0) | ties).all())
 
 
 def unscored(records: ItemRecords, metric: Metric, scored: npt.NDArray[np.bool_]) -> int:

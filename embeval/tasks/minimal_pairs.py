@@ -223,7 +223,8 @@ class MinimalPairsTask(LanguageTask):
             if n > system.limit:
                 raise EvaluationError(
                     f"The {name} has {n} tokens, and {system.spec.label} takes {system.limit}: the likelihood of a "
-                    "part is not that of the whole. Leave the pair out."
+                    "part is not that of the whole.\nLeave the pair out, or raise max_seq_length if the model has more "
+                    "positions."
                 )
 
     def _scored(self, text: Text, system: LanguageModel) -> Sequence[int]:

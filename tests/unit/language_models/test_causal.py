@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +66,12 @@ def test_what_is_scored(tmp_path: Path) -> None:
         assert names == [*["[END]"] * (begin == "named"), "old", "new", "[PAD]", "day"]
         assert found.places.tolist() == places
         assert [names[place] for place in places] == model.token_names(found.targets.tolist())
+
+
+def test_what_a_tokenizer_puts_first_is_not_added_to(tmp_path: Path) -> None:
+    """Whatever that is, and though there is a begin token besides; else that token, else nothing."""
+    frame = model_of(save_causal(tmp_path / "model")).frame
+    own = np.array([7, 8], dtype=np.int32)
+    nothing = own[:0]
+    for before, token, expected in ((own, 3, [7, 8]), (own, None, [7, 8]), (nothing, 3, [3]), (nothing, None, [])):
+        assert causal.begin(replace(frame, before=before, begin_id=token)).tolist() == expected

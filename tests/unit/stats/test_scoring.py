@@ -58,6 +58,21 @@ def test_a_share_alone_takes_no_resamples(monkeypatch: pytest.MonkeyPatch) -> No
         scoring.value(records(m=[1.0, 0.5]), MeanOf("m"), OPTIONS)
 
 
+def test_where_ties_count_half_the_interval_is_that_of_a_share() -> None:
+    """Wilson's of 500.5 in 1,000 by its formula; 1,000 ties are no certainty of 0.5."""
+    ties = MeanOf("m", ties_half=True)
+    (low, high), n = stats.binomtest(500, 1000).proportion_ci(method="wilson"), 1000
+    all_tied = scoring.value(records(m=[0.5] * n), ties, OPTIONS)
+    assert (all_tied.ci_low, all_tied.ci_high, all_tied.interval) == (pytest.approx(low), pytest.approx(high), "wilson")
+    some = scoring.value(records(m=[1.0] * 500 + [0.5] + [0.0] * 499), ties, OPTIONS)
+    z, p = stats.norm.ppf(0.975), 0.5005
+    middle, half = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    assert some.ci_low == pytest.approx((middle - half) / (1 + z * z / n))
+    assert some.ci_high == pytest.approx((middle + half) / (1 + z * z / n))
+    assert scoring.value(records(m=[1.0, 0.5, 0.0]), MeanOf("m"), OPTIONS).interval == "bca"
+    assert scoring.value(records(m=[1.0, 0.25, 0.0]), ties, OPTIONS).interval == "bca"
+
+
 def test_all_items_unscored_is_undefined() -> None:
     """No value, a reason, no interval."""
     found = scoring.estimate(records(m=[np.nan, np.nan]), [MeanOf("m")], OPTIONS)["m"].to_value(OPTIONS)
