@@ -19,8 +19,9 @@ from tests.support.models import save_tiny_checkpoint
 
 RUN = ("run", "-t", "minimal_pairs:pairs", "--resamples", "200")
 FIELDS: dict[str, list[str]] = {}
-for _paradigm, (_field, _, _) in PARADIGMS.items():
-    FIELDS.setdefault(_field, []).append(_paradigm)
+for _paradigm, _row in PARADIGMS.items():
+    FIELDS.setdefault(_row[0], []).append(_paradigm)
+"""Field -> its paradigms."""
 
 
 @pytest.fixture(scope="module")
