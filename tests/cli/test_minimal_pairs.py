@@ -132,6 +132,16 @@ def test_a_tie_counts_half(project: Path, fields: bool) -> None:
     assert bool(re.search(line, shown)) == fields
 
 
+def test_a_result_is_shown_without_its_items(project: Path) -> None:
+    """All but what they alone tell."""
+    done = here(*RUN, "-m", "./masked", "--results", "bare", cwd=project)
+    assert done.code == 0
+    for file in (project / "bare").rglob("*.parquet"):
+        file.unlink()
+    shown = here("results", "show", "-t", "pairs", "--subset", "all", "--results", "bare", cwd=project)
+    assert (shown.code, "pll_accuracy" in shown.out, "Field" in shown.out) == (0, True, False)
+
+
 def test_of_one_kind_they_are_compared(project: Path) -> None:
     """Also by field."""
     done = here("compare", "masked", "other", "--by", "field", "--min-items", "4", "--json", cwd=project)
