@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embeval.cli import _state, _tables
@@ -12,7 +12,7 @@ from embeval.leaderboard.board import APPROXIMATE
 from embeval.leaderboard.render.cells import number
 from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
-from embeval.workflows.report import Item, LabelValue, SliceValue
+from embeval.workflows.report import FieldValue, Item, LabelValue, SliceValue
 
 TRAINED_ON = {
     "declared": "declared to hold this data, or data that overlaps with it: not zero-shot",
@@ -59,15 +59,18 @@ def items(metric: str, values: list[Item]) -> None:
     _state.out(_tables.fitting(["Item", metric, *names], rows, _state.console(), right=(metric,), spare=names))
 
 
-def result(stored: Stored) -> None:
-    """Prints everything that a result says."""
+def result(stored: Stored, fields: Sequence[FieldValue] = ()) -> None:
+    """Prints everything that a result says, and its main metric by field where there are fields."""
     shown = stored.result
     title(shown)
     if shown.error is not None:
         _state.out(f"Failed: {shown.error.type}: {shown.error.message}")
     if shown.scores:
         _state.out(_tables.scores(_ordered(shown), shown.statistics.level, _state.console()))
-        if any(value.approximate for value in shown.scores.values()):
+        if fields:
+            _state.out(_tables.by_field(shown.main_score or "", fields, shown.statistics.level, _state.console()))
+        of_fields = [value for field in fields for value in (field.value, *(part.value for part in field.parts))]
+        if any(value.approximate for value in (*shown.scores.values(), *of_fields)):
             _state.out(APPROXIMATE)
     for warning in shown.warnings:
         _state.out(f"Note: {warning}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from embeval.cli import _state
 from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption, ResultsOption
 from embeval.core.paths import expanded
 from embeval.core.words import plural
-from embeval.errors import ExitCode, StoreError, UsageError
+from embeval.errors import ExitCode, StoreError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from embeval.core.result import Result
@@ -131,7 +132,10 @@ def show(
     from embeval.cli import _show
 
     if by is None and worst is None:
-        _show.result(stored)
+        fields: list[report.FieldValue] = []
+        with contextlib.suppress(StoreError, UnknownNameError):  # a result is shown without its items, too
+            fields = report.by_field(store, stored)
+        _show.result(stored, fields)
         return
     _show.title(stored.result)
     shown = metric or stored.result.main_score or ""

@@ -8,6 +8,7 @@ import numpy as np
 
 from embeval import metrics
 from embeval.core.protocols import Metric
+from embeval.core.records import ItemRecords
 from embeval.core.result import MetricValue
 from embeval.errors import ConfigError, UnknownNameError
 from embeval.stats import scoring
@@ -34,6 +35,19 @@ class LabelValue(NamedTuple):
     """The metric, with its interval and number of items."""
 
 
+class FieldValue(NamedTuple):
+    """A metric on the items of one field, and on those of each of its sub-sets."""
+
+    label: str
+    """The field."""
+    value: MetricValue
+    """The metric, with its interval and number of items."""
+    parts: tuple[SliceValue, ...]
+    """Its sub-sets, such as the paradigms of BLiMP."""
+
+
+FIELD, SUBSET = "field", "subset"
+"""Slices of which the one groups the other."""
 FEW_ITEMS = 5
 """A label of fewer items says little, and stands after the others."""
 
@@ -61,12 +75,45 @@ def by_slice(store: ResultStore, stored: Stored, slice_name: str, metric: str | 
     chosen = _metric(stored, metric)
     values = []
     for label, rows in records.rows_by(slice_name).items():
-        purpose = (str(stored.result.signature.protocol.get("data")), slice_name, label)
-        estimates = scoring.estimate(records.take(rows), [chosen], stored.result.statistics, *purpose)
-        value = estimates[chosen.name].to_value(stored.result.statistics)
+        value = _value(stored, chosen, records.take(rows), slice_name, label)
         if value.n_items or value.n_unscored:  # a label of unanswerable queries alone has nothing to show
             values.append(SliceValue(label, value))
-    return sorted(values, key=lambda each: (each.value.value is None, each.value.value, each.label))
+    return sorted(values, key=_worst_first)
+
+
+def by_field(store: ResultStore, stored: Stored, metric: str | None = None) -> list[FieldValue]:
+    """A metric (the main one unless named) for each field and each sub-set in it, worst first on both levels.
+
+    Nothing where items have no fields, or the result is not of several sub-sets together.
+    Raises ``UnknownNameError`` for a metric that the result doesn't have.
+    """
+    if stored.result.status != "ok" or stored.result.imported is not None or not stored.result.stands:
+        return []
+    chosen = _metric(stored, metric)
+    records = store.records(stored, chosen.columns)
+    if FIELD not in records.slices or len(set(records.slices.get(SUBSET, ()))) < 2:
+        return []
+    found = []
+    for field, rows in records.rows_by(FIELD).items():
+        of_field = records.take(rows)
+        parts = [
+            SliceValue(label, _value(stored, chosen, of_field.take(of_label), SUBSET, label))
+            for label, of_label in of_field.rows_by(SUBSET).items()
+        ]
+        value = _value(stored, chosen, of_field, FIELD, field)
+        found.append(FieldValue(field, value, tuple(sorted(parts, key=_worst_first))))
+    return sorted(found, key=_worst_first)
+
+
+def _worst_first(each: SliceValue | FieldValue) -> tuple[bool, float | None, str]:
+    return each.value.value is None, each.value.value, each.label
+
+
+def _value(stored: Stored, metric: Metric, records: ItemRecords, slice_name: str, label: str) -> MetricValue:
+    """A metric on the items of a label; of a sub-set with the interval that its own result has."""
+    place = (label,) if slice_name == SUBSET else (slice_name, label)
+    data = str(stored.result.signature.protocol.get("data"))
+    return scoring.value(records, metric, stored.result.statistics, data, *place)
 
 
 def all_slices(store: ResultStore, stored: Stored, metric: str | None = None) -> list[LabelValue]:

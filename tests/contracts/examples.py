@@ -13,6 +13,7 @@ from embeval.encoders import loading
 from tests.support import endpoint
 from tests.support.data import write_beir, write_jsonl, write_pairs
 from tests.support.exports import copy_of, exported_cross_encoder
+from tests.support.minimal_pairs import write_blimp
 from tests.support.models import (
     save_tiny_checkpoint,
     save_tiny_cross_encoder,
@@ -225,11 +226,18 @@ def masked_lm_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="masked_lm", dataset=data, options={"at_least_one": True})
 
 
+def minimal_pairs_task(folder: Path) -> TaskSpec:
+    """Eleven pairs of three paradigms."""
+    write_blimp(folder / "pairs")
+    return TaskSpec(name="example", type="minimal_pairs", dataset=DatasetRef(path="pairs"))
+
+
 TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "bitext": bitext_task,
     "classification": classification_task,
     "clustering": clustering_task,
     "masked_lm": masked_lm_task,
+    "minimal_pairs": minimal_pairs_task,
     "mteb": mteb_task,
     "pair_classification": pair_classification_task,
     "pseudo_likelihood": pseudo_likelihood_task,

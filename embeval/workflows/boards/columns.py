@@ -23,6 +23,7 @@ TYPES = {
     "bitext": "BitextMining",
     "summarization": "Summarization",
     "masked_lm": "MaskedTokens",
+    "minimal_pairs": "MinimalPairs",
 }
 """Types of tasks of one's own in mteb's words, or in words like these."""
 SHOWN = 3

@@ -12,6 +12,7 @@ import pytest
 
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.verdict import Waiver
+from embeval.data.minimal_pairs import MinimalPairColumns
 from embeval.data.pairs import PairColumns
 from embeval.data.texts import TextColumns
 from embeval.errors import ConfigError, DataError, UsageError
@@ -21,6 +22,7 @@ from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTa
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
 from embeval.tasks.masked_lm import MaskedLmOptions, MaskedLmTask
+from embeval.tasks.minimal_pairs import MinimalPairsOptions, MinimalPairsTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
@@ -112,6 +114,12 @@ tasks:
     at_least_one: true
     unit: line
     columns: {text: body}
+  - name: grammar
+    type: minimal_pairs
+    data: grammar
+    mode: original
+    per_paradigm: 50
+    columns: {sentence_good: right, sentence_bad: wrong, paradigm: kind, field: area, term: point, id: number}
 results: out
 data: sets
 mirror: more-copies
@@ -150,7 +158,7 @@ gate:
 
 
 DESCRIBED = (
-    *("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns"),
+    *("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns", "MinimalPairColumns"),
     *("Policy", "Rule", "Resampling", "Waiver"),
 )
 """Records whose fields are keys of the file."""
@@ -212,7 +220,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups, masked = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, masked, grammar = config.tasks
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
@@ -256,6 +264,14 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert masked.options == MaskedLmOptions(
         masking="aligned", probability=0.2, draws=3, seed=5, at_least_one=True, columns=TextColumns(text="body")
     )
+    assert isinstance(grammar, MinimalPairsTask)
+    assert grammar.options == MinimalPairsOptions(
+        mode="original",
+        per_paradigm=50,
+        columns=MinimalPairColumns(
+            sentence_good="right", sentence_bad="wrong", paradigm="kind", field="area", term="point", id="number"
+        ),
+    )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert config.bm25 is False
@@ -291,6 +307,7 @@ def test_no_key_is_forgotten_above() -> None:
         "ModelSpec",
         "PairColumns",
         "TextColumns",
+        "MinimalPairColumns",
         "Policy",
         "Rule",
         "Resampling",
