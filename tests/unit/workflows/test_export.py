@@ -38,7 +38,7 @@ def one_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow exporter of torch runs once, in tests/support; here its folder is copied."""
 
     def write_folder(located: Any, out: Path) -> Path:
-        graphs_of._refuse_settings(located)
+        graphs_of.refuse_settings(located)
         for file in exported("tiny").rglob("*"):
             if file.is_file():
                 target = out / file.relative_to(exported("tiny"))
