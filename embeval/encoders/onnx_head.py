@@ -10,7 +10,7 @@ from typing import Any
 
 PLACES = "places"
 """The input that says where tokens are asked for: all that depends on it is the head."""
-OWN = "head."
+OWN = "float32."
 """Beginning of the names of weights that are the head's alone."""
 
 
