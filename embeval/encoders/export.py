@@ -106,12 +106,21 @@ def note(folder: Path, spec: ModelSpec, **about: strict_json.Json) -> None:
 def to_float16(graph: Path) -> Path:
     """The graph with weights and sums in float16; inputs and output keep their types, and so does a language head."""
     import onnx
-    from onnxruntime.transformers.float16 import convert_float_to_float16
 
     with _quiet():
-        half = onnx_head.with_body(onnx.load(graph), lambda model: convert_float_to_float16(model, keep_io_types=True))
+        half = onnx_head.with_body(onnx.load(graph), halved)
     onnx.save(half, file := graph.with_name(FILES["fp16"]))
     return file
+
+
+def halved(model: Any, kept: list[str]) -> Any:
+    """A model of onnx in float16, but for its inputs and outputs and the nodes named in ``kept``."""
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+    from onnxruntime.transformers.onnx_model import OnnxModel
+
+    half = convert_float_to_float16(model, keep_io_types=True, node_block_list=kept)
+    OnnxModel(half).topological_sort()  # new nodes were put behind all others, which the format doesn't allow
+    return half
 
 
 def to_int8(graph: Path) -> Path:

@@ -39,15 +39,17 @@ def node_names(model: Any) -> set[str]:
     return found
 
 
-def with_body(model: Any, convert: Callable[[Any], Any]) -> Any:
-    """The model after ``convert``, which is given the body alone: the head stays, with weights of its own.
+def with_body(model: Any, convert: Callable[[Any, list[str]], Any]) -> Any:
+    """The model after ``convert``, which is given the body alone: the head stays as it is.
 
-    ``convert`` must leave the types of inputs and outputs as they are. The model is changed on the way.
+    ``convert`` must leave the types of inputs and outputs as they are. It is also given names of nodes that it should
+    leave out: they look vectors up in a table that the head reads too, which then needn't be there twice. The model is
+    changed on the way.
     """
     graph = model.graph
     of_head = node_names(model)
     if not of_head:
-        return convert(model)
+        return convert(model, [])
     head = [node for node in graph.node if node.name in of_head]
     body = [node for node in graph.node if node.name not in of_head]
     read = {name for node in head for name in node.input}
@@ -61,8 +63,11 @@ def with_body(model: Any, convert: Callable[[Any], Any]) -> Any:
     _replace(graph.output, border)
     del graph.value_info[:]  # a converter changes all of them, whatever they are of
     _replace(graph.initializer, remaining)
-    converted = convert(model)
+    tables = {each.name for each in weights}
+    converted = convert(model, [node.name for node in body if node.op_type == "Gather" and node.input[0] in tables])
     _replace(converted.graph.output, outputs)
+    there = {(each.name, each.data_type) for each in converted.graph.initializer}
+    weights = [each for each in weights if (each.name, each.data_type) not in there]
     renamed = {each.name for each in weights}
     for weight in weights:
         weight.name = OWN + weight.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -169,7 +170,7 @@ def test_a_table_of_tokens_fits(
     monkeypatch.setattr(_state, "console", lambda stderr=False: Console(width=width))
     changes = TokenParity(n_tokens=1024, max_abs=0.321, mean_abs=0.0123, loss_change=-0.00456, top_1=0.987)
     made = report()
-    of_tokens = {"parity": changes, "spearman": None, "spearman_delta": None}
+    of_tokens: dict[str, Any] = {"parity": changes, "spearman": None, "spearman_delta": None}
     graphs = tuple(replace(each, trial=replace(each.trial, **of_tokens)) for each in made.graphs)
     verb._show(replace(made, reference=replace(made.reference, **of_tokens), graphs=graphs))
     shown = capsys.readouterr()

@@ -77,7 +77,7 @@ def exported_cross_encoder() -> Path:
 @functools.cache
 def language_model(kind: str) -> Path:
     """A tiny masked language model of that type in torch, one layer but for ``bert``; not to be changed."""
-    layers = {} if kind == "bert" else {"n_layers" if kind == "distilbert" else "num_hidden_layers": 1}
+    layers: dict[str, Any] = {} if kind == "bert" else {"n_layers" if kind == "distilbert" else "num_hidden_layers": 1}
     return save_tiny_checkpoint(_scratch() / f"{kind}-lm", kind, head="AutoModelForMaskedLM", **layers)
 
 

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from embeval.core.specs import Dtype, ModelSpec, Role, RuntimeOptions
 from embeval.encoders import export
 from embeval.encoders import loading as encoders
+from embeval.encoders.onnx_session import Session
 from embeval.errors import ConfigError, EvaluationError, ModelError
 from embeval.language_models import kinds, loading, parity, pseudo, tokenization
 from embeval.language_models.backends import onnx as backend
@@ -129,14 +130,14 @@ def test_a_batch_with_many_scores_is_run_in_parts(monkeypatch: pytest.MonkeyPatc
     asked = [packed(np.arange(5, 15, dtype=np.int32), range(n), range(n)) for n in (1, 4, 2, 9, 3)]
     wanted = graph.score(asked).log_prob
     sizes: list[int] = []
-    run = backend.Session.run
+    run = Session.run
 
     def counted(self: Any, features: Any) -> Any:
         sizes.append(len(features["targets"]))
         return run(self, features)
 
     monkeypatch.setattr(backend, "SCORES_AT_ONCE", 5 * 150)
-    monkeypatch.setattr(backend.Session, "run", counted)
+    monkeypatch.setattr(Session, "run", counted)
     np.testing.assert_allclose(load(exported_language_model("bert")).score(asked).log_prob, wanted, atol=1e-5)
     assert (sum(sizes), max(sizes)) == (19, 9)
     assert all(size <= 5 for size in sizes if size != 9)
@@ -219,12 +220,12 @@ def save_table(folder: Path, output: str = "logits", rank: int = 3) -> Any:
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
         for name in ("input_ids", "attention_mask", "token_type_ids")
     ]
-    shape = ["batch", "length", n_tokens][:rank]
+    shape: list[str | int | None] = ["batch", "length", n_tokens]
     graph = helper.make_graph(
         [helper.make_node("Gather", ["table", "input_ids"], [output])],
         "table",
         inputs,
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape[:rank])],
         [numpy_helper.from_array(table, "table")],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
