@@ -13,17 +13,20 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import Dtype, ModelSpec, Role, RuntimeOptions
 from embeval.encoders import export
 from embeval.encoders import loading as encoders
 from embeval.encoders.onnx_session import Session
 from embeval.errors import ConfigError, EvaluationError, ModelError
+from embeval.language_models import export as language_export
 from embeval.language_models import kinds, loading, parity, pseudo, tokenization
 from embeval.language_models.backends import onnx as backend
-from embeval.language_models.model import LanguageModel
+from embeval.language_models.backends.transformers import load_with_head
+from embeval.language_models.model import KEPT, REPLACED, LanguageModel
 from embeval.language_models.variants import packed
 from tests.support.exports import exported_language_model, language_model, save_lookup
-from tests.support.models import edit_json, save_tokenizer
+from tests.support.models import edit_json, save_tiny_checkpoint, save_tokenizer
 
 CPU = RuntimeOptions(device="cpu", num_threads=1)
 TEXTS = ("a", "the server", "restore a backup of the server, token by token", "one two three day old new fast")
@@ -32,8 +35,12 @@ KINDS = ("bert", "distilbert", "modernbert", "roberta")
 
 def load(folder: Path, runtime: RuntimeOptions = CPU, **spec: Any) -> LanguageModel:
     """The masked language model in a folder of graphs."""
-    located = encoders.resolve(ModelSpec(name=str(folder), backend="onnx", **spec))
-    return loading.load(located, "masked", runtime)
+    return load_as("masked", folder, runtime, **spec)
+
+
+def load_as(kind: Kind, folder: Path, runtime: RuntimeOptions = CPU, **spec: Any) -> LanguageModel:
+    """A language model of another kind in it."""
+    return loading.load(encoders.resolve(ModelSpec(name=str(folder), backend="onnx", **spec)), kind, runtime)
 
 
 def loaded_as_known(folder: Path) -> LanguageModel:
@@ -244,6 +251,38 @@ def test_a_graph_that_gives_logits_of_all_tokens(tmp_path: Path, monkeypatch: py
         found = load(tmp_path / "model").score(asked)
         np.testing.assert_allclose(found.log_prob, wanted, atol=1e-5)
         assert found.hits_5.tolist() == [float((row > row[3]).sum() < 5) for row in rows]
+
+
+def test_logits_of_other_kinds(tmp_path: Path) -> None:
+    """A causal model is asked at the place before; a discriminator's one score is that of a replaced token."""
+    table = save_table(tmp_path / "causal").astype(np.float64)
+    asked = [packed(np.array([7, 8, 9], dtype=np.int32), [1, 2], [3, 4])]
+    rows = table[[7, 8]]
+    wanted = (rows[[0, 1], [3, 4]] - np.log(np.exp(rows).sum(axis=1))).sum()
+    assert load_as("causal", tmp_path / "causal").score(asked).log_prob[0] == pytest.approx(wanted, abs=1e-5)
+    score = save_table(tmp_path / "replaced", rank=2).astype(np.float64)[[7, 9]]
+    asked = [packed(np.array([7, 8, 9], dtype=np.int32), [0, 2], [KEPT, REPLACED])]
+    wanted = -np.log1p(np.exp(score[0])) - np.log1p(np.exp(-score[1]))
+    assert load_as("replaced", tmp_path / "replaced").score(asked).log_prob[0] == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "model_type", "head"),
+    [("causal", "gpt2", "AutoModelForCausalLM"), ("replaced", "electra", "AutoModelForPreTraining")],
+)
+def test_other_kinds_are_exported_as_they_run(tmp_path: Path, kind: Kind, model_type: str, head: str) -> None:
+    """What the exporter is given computes what the model in torch does; that graphs do is seen with masked models."""
+    import torch
+
+    located = encoders.resolve(ModelSpec(name=str(save_tiny_checkpoint(tmp_path / "model", model_type, head=head))))
+    ids = np.arange(5, 13, dtype=np.int32)
+    wanted = loading.load(located, kind, CPU).score([packed(ids, [place], [1]) for place in (2, 5)]).log_prob
+    module = language_export._module(load_with_head(located, kind)[0], kind).eval()
+    with torch.inference_mode():
+        texts = torch.from_numpy(ids.astype(np.int64))[None]
+        found = module(texts, torch.ones_like(texts), torch.tensor([0, 0]), torch.tensor([2, 5]), torch.tensor([1, 1]))
+    np.testing.assert_allclose(found[:, 0].numpy(), wanted, atol=1e-5)
+    assert abs(wanted[0] - wanted[1]) > 1e-3
 
 
 def test_graphs_that_are_no_language_models(tmp_path: Path) -> None:
