@@ -43,7 +43,8 @@ def export(
         typer.Option(
             "--sample",
             envvar="EMBEVAL_SAMPLE",
-            help="Texts to compare and calibrate on: a task as for run -t; pairs also give the change in Spearman.  "
+            help="Texts to compare and calibrate on: a task as for run -t, of documents, pairs or texts; pairs also "
+            "give the change in Spearman.  "
             "(default: those that come with the package)",
         ),
     ] = None,

@@ -27,7 +27,7 @@ from embeval.language_models import export as language_graphs_of
 from embeval.language_models import loading as language_loading
 from embeval.language_models import parity as token_parity
 from embeval.rerankers import loading as reranker_loading
-from embeval.workflows import export
+from embeval.workflows import export, samples
 from embeval.workflows.export import Report
 from embeval.workflows.samples import Sample
 from tests.support.commands import command, environment
@@ -481,6 +481,13 @@ def test_bounds_of_another_kind_of_model(tmp_path: Path, options: dict[str, Any]
     with pytest.raises(ConfigError, match="with --lm-head there is no int8-static"):
         run_language_model(tmp_path / "out", "int8-static")
     assert everything(tmp_path) == []
+
+
+def test_a_sample_of_texts(tmp_path: Path) -> None:
+    """The file of a task that scores tokens, too: its distinct texts."""
+    (tmp_path / "texts.txt").write_text("\n".join([*WORDS[:9], WORDS[0]]), encoding="utf-8")
+    taken = samples.take(f"pseudo_likelihood:{tmp_path / 'texts.txt'}")
+    assert (taken.texts, taken.pairs, taken.candidates) == (tuple(WORDS[:9]), None, ())
 
 
 def test_models_without_a_head_to_export(tmp_path: Path) -> None:
