@@ -22,8 +22,9 @@ TYPES = {
     "pair_classification": "PairClassification",
     "bitext": "BitextMining",
     "summarization": "Summarization",
+    "masked_lm": "MaskedTokens",
 }
-"""Types of tasks of one's own in mteb's words."""
+"""Types of tasks of one's own in mteb's words, or in words like these."""
 SHOWN = 3
 """Tasks of which it is told that they aren't those of published values."""
 
