@@ -29,6 +29,8 @@ WHY_NOT: Mapping[str, str] = {
     "own kind nor a likelihood without an input",
     "none": "its files hold no language-model head: an embedding model usually drops it when it is trained. Evaluate "
     "the checkpoint that it was trained from, or use tasks for embeddings",
+    "headless": "its graph was exported without the language-model head, and gives vectors. Export the model once more "
+    "with embeval export MODEL --lm-head",
     "masked": "it is a masked language model, which sees the words on both sides of each word",
     "causal": "it is a causal language model, which sees only the words before each word",
     "replaced": "ELECTRA's discriminator tells replaced tokens from kept ones and gives no probabilities of words",

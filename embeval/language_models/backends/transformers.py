@@ -17,12 +17,11 @@ import numpy.typing as npt
 from embeval.core.protocols import EncoderInfo
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import RuntimeOptions
-from embeval.encoders import locate, modules, tokens, torch_checks, torch_runtime
-from embeval.encoders.backends.onnx import load_tokenizer, position_limit
+from embeval.encoders import locate, modules, torch_checks, torch_runtime
 from embeval.encoders.backends.transformers import load_checkpoint
 from embeval.encoders.locate import Located
 from embeval.errors import ModelError
-from embeval.language_models import heads, kinds
+from embeval.language_models import heads, kinds, tokenization
 from embeval.language_models.model import COLUMNS, VariantBackend
 
 Head = Literal["AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForPreTraining"]
@@ -43,13 +42,7 @@ class _Backend:
         return kinds.kind_of(located.spec, located.folder)
 
     def tokenizer(self, located: Located) -> tuple[Any, int | None]:
-        assert located.folder is not None
-        folder = modules.transformer_folder(located.folder, located.spec)
-        tokenizer = load_tokenizer(folder, located.spec)
-        limit, _ = tokens.choose_limit(
-            tokenizer, asked=located.spec.max_seq_length, positions=position_limit(folder), name=located.spec.name
-        )
-        return tokenizer, limit
+        return tokenization.located_tokenizer(located)
 
     def load(self, located: Located, kind: Kind, runtime: RuntimeOptions, *, pad_id: int) -> VariantBackend:
         scorer = _Scorer(located, kind, runtime)
@@ -65,15 +58,10 @@ class _Scorer:
 
         assert located.folder is not None
         spec = located.spec
-        locate.refuse_pickled_weights(located.folder)
         self._torch, self._name, self._kind = torch, spec.name, kind
         self._device = device = torch_runtime.choose_device(runtime.device)
         torch_runtime.set_threads(runtime)
-        folder = modules.transformer_folder(located.folder, spec)
-        model, _, remarks = load_checkpoint(folder, replace(spec, dtype="float32"), head=HEADS[kind])
-        heads.refuse_untrained(model, spec.name)
-        if kind == "masked" and getattr(model.config, "is_decoder", False):
-            raise ModelError(f"Model {spec.name!r} has is_decoder set: it would see only the words before a mask.")
+        model, remarks = load_with_head(located, kind)
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         self._body, self._head = _parted(model, torch_runtime.torch_dtype(spec), device)
         self._body = torch_runtime.made_fast(self._body, spec, runtime, device)
@@ -109,14 +97,30 @@ class _Scorer:
             wanted = torch.from_numpy(targets).to(self._device)
             step = max(1, LOGITS_AT_ONCE // self._head.width)
             parts = [
-                _scores(self._head.logits(at[start : start + step]), wanted[start : start + step])
+                scores(self._head.logits(at[start : start + step]), wanted[start : start + step])
                 for start in range(0, len(at), step)
             ]
             found: npt.NDArray[np.float32] = torch.cat(parts).cpu().numpy()
         return found
 
 
-def _scores(logits: Any, wanted: Any) -> Any:
+def load_with_head(located: Located, kind: Kind) -> tuple[Any, list[str]]:
+    """(model of transformers in float32 with its language-model head, remarks).
+
+    Raises ``ModelError``, also for a head that was never trained.
+    """
+    assert located.folder is not None
+    spec = located.spec
+    locate.refuse_pickled_weights(located.folder)
+    folder = modules.transformer_folder(located.folder, spec)
+    model, _, remarks = load_checkpoint(folder, replace(spec, dtype="float32"), head=HEADS[kind])
+    heads.refuse_untrained(model, spec.name)
+    if kind == "masked" and getattr(model.config, "is_decoder", False):
+        raise ModelError(f"Model {spec.name!r} has is_decoder set: it would see only the words before a mask.")
+    return model, remarks
+
+
+def scores(logits: Any, wanted: Any) -> Any:
     """float32 [M, 3] of ``TokenScorer`` from scores [M, V]."""
     import torch
 
