@@ -330,6 +330,22 @@ def test_other_statistics_are_rescored_from_stored_items(
     assert statuses(run(store, [pairs, golden], options=options)) == ["skipped", "skipped"]
 
 
+def test_a_tokenizer_is_kept_when_rescored(
+    store: ResultStore, pairs: Task[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the task named when it was evaluated stays in the signature of every result."""
+    collect = type(pairs).collect
+
+    def naming(self: Task[Any], payload: Any, system: System, progress: Progress) -> Collected:
+        return replace(collect(self, payload, system, progress), tokenizer="aa")
+
+    monkeypatch.setattr(type(pairs), "collect", naming)
+    for options, status in ((FEW, "done"), (RunOptions(statistics=StatisticsOptions(resamples=150)), "rescored")):
+        (outcome,) = run(store, [pairs], options=options)
+        assert outcome.status == status
+        assert [stored.result.signature.tokenizer for stored in outcome.stored] == ["aa"] * 5
+
+
 def test_rescoring_keeps_the_time_of_the_evaluation(store: ResultStore, pairs: Task[Any]) -> None:
     """The timings stay those of the run that encoded."""
     (first,) = run(store, [pairs])
