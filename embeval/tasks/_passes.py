@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from embeval.core.embeddings import Work
 from embeval.core.figures import duration
 from embeval.language_models.model import LanguageModel
 
@@ -41,6 +42,8 @@ class Timed:
     """Tokens that went through the model meanwhile; 0 where everything was in the cache."""
     missing: float
     """Share of the sample that was not in the cache."""
+    work: Work = field(default_factory=Work)
+    """What went through the model altogether."""
 
 
 def timed(variants: Sequence[str], system: LanguageModel) -> Timed:
@@ -54,7 +57,7 @@ def timed(variants: Sequence[str], system: LanguageModel) -> Timed:
     loaded, began = system.late_load_s, time.perf_counter()
     work = system.score(variants[first:]).work
     seconds = time.perf_counter() - began - (system.late_load_s - loaded)
-    return Timed(seconds, work.n_tokens, (warm.n_texts + work.n_texts) / len(set(variants)))
+    return Timed(seconds, work.n_tokens, (warm.n_texts + work.n_texts) / len(set(variants)), warm + work)
 
 
 def counted(n: int, singular: str, several: str | None = None) -> str:

@@ -163,7 +163,7 @@ class PseudoLikelihoodTask(LanguageTask):
         texts, place = batching.unique(payload.texts)
         plan = self._plan(texts, system)
         planned = time.perf_counter()
-        self._tell_cost(texts, plan, system, progress)
+        tried = self._tell_cost(texts, plan, system, progress)
         ids = [payload.ids[row] for row in np.unique(place, return_index=True)[1].tolist()]
         scored = self._score(texts, ids, plan, system, progress)
         seconds = time.perf_counter() - planned
@@ -204,7 +204,7 @@ class PseudoLikelihoodTask(LanguageTask):
                 *(_estimated(plan, np.bincount(place), sums) if self.options.sample is not None else ()),
             ),
             phases={"tokenize": planned - began, "encode": seconds},
-            work=scored.work,
+            work=tried + scored.work,
             tokenizer=self.tokenizer,
         )
 
@@ -245,14 +245,14 @@ class PseudoLikelihoodTask(LanguageTask):
         stride = self.options.stride or max(1, (system.room or 2) // 2)
         return pseudo.spans(text, places, room=system.room, stride=stride)
 
-    def _tell_cost(self, texts: Sequence[str], plan: _Plan, system: LanguageModel, progress: Progress) -> None:
-        """Says what it is going to cost, by the time of some passes from all over the texts."""
+    def _tell_cost(self, texts: Sequence[str], plan: _Plan, system: LanguageModel, progress: Progress) -> Work:
+        """The work of some passes from all over the texts, by whose time it says what all of them are going to cost."""
         n_scored = int(plan.n_places.sum())
         what = f"{_passes.counted(n_scored, 'token')} of {_passes.counted(len(texts), 'text')}"
         n_timed = plan.passes.n_to_time(system.info.batch_tokens)
         if not n_timed:
             progress.note(_passes.told(plan.passes, what, None))
-            return
+            return Work()
         chosen = (np.arange(n_timed) * n_scored) // n_timed
         rows = np.searchsorted(plan.starts, chosen, side="right") - 1
         there = sorted(set(rows.tolist()))
@@ -262,7 +262,9 @@ class PseudoLikelihoodTask(LanguageTask):
             spans = self._spans(texts[row], text, system).of(of_row)
             variants += pseudo.distinct(text, system.frame, self.options.modes[:1], spans)[0]
         mixed = [variants[at] for first in range(4) for at in range(first, len(variants), 4)]
-        progress.note(_passes.told(plan.passes, what, _passes.timed(mixed, system)))
+        found = _passes.timed(mixed, system)
+        progress.note(_passes.told(plan.passes, what, found))
+        return found.work
 
     def _score(
         self, texts: Sequence[str], ids: Sequence[str], plan: _Plan, system: LanguageModel, progress: Progress
