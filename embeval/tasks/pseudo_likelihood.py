@@ -43,7 +43,7 @@ from embeval.tasks._passes import Passes
 
 VERSION = 1
 """Raised when the same texts and model give another number."""
-VARIANTS_AT_ONCE, TOKENS_AT_ONCE = 65_536, 4_194_304
+VARIANTS_AT_ONCE, TOKENS_AT_ONCE = 16_384, 2_097_152
 """Variants that are planned together, and tokens in them: enough that batches are full, few enough to fit into memory.
 """
 LEVEL = 0.95
