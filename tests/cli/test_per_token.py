@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -182,6 +183,19 @@ def test_a_gate_decides_nothing_on_other_tokens(made: Path, rule: str) -> None:
         assert verdict["rules"][0]["reason"] == f"{PER_TOKEN} of texts: {reason}."
         assert gated(PER_WORD, candidate).code == 0
     assert gated(PER_TOKEN, "tuned").code == 0
+
+
+def test_a_policy_on_pseudo_perplexity_blocks_what_it_has_to(made: Path) -> None:
+    """``--self-test``: twice the margin on some texts, broken evidence, and a candidate that gains nothing."""
+    rules = [{"metric": f"texts/{PER_TOKEN}", "no_regression": "2%"}, {"metric": f"texts/{PER_WORD}", "max": 30}]
+    policy = {"baseline": "bert", "rules": rules, "statistics": {"resamples": 1000}}
+    (made / "self.yaml").write_text(json.dumps(policy), encoding="utf-8")
+    done = here("gate", "tuned", "--policy", "self.yaml", "--self-test", "--json", cwd=made)
+    assert done.code == 0, done.out
+    worse = [
+        each for each in done.json["trials"] if "worse than the baseline" in each["harm"] or "above" in each["harm"]
+    ]
+    assert [(each["blocked"], each["outcome"] != "pass") for each in worse] == [(True, True)] * 2
 
 
 def test_a_threshold_speaks_of_one_model_alone(made: Path) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -698,7 +699,8 @@ def test_what_the_card_does_not_say_is_said_by_mteb(
         num_threads=1,
         batch_tokens=1,
     )
-    assert local._facts(Located(spec, tmp_path), info) == ModelFacts(
+    model: Any = SimpleNamespace(info=info)
+    assert local._facts(Located(spec, tmp_path), model) == ModelFacts(
         parameters=1000, dimensions=64, weight_bytes=2000, languages=languages, license=license_of
     )
 
