@@ -21,6 +21,7 @@ TYPES = {
     "clustering": "Clustering",
     "pair_classification": "PairClassification",
     "bitext": "BitextMining",
+    "pseudo_likelihood": "PseudoLikelihood",
     "summarization": "Summarization",
 }
 """Types of tasks of one's own in mteb's words."""

@@ -19,6 +19,7 @@ from embeval.mteb_bridge.tasks.classification import ClassificationOptions, Clas
 from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTask
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
+from embeval.tasks.pseudo_likelihood import PseudoLikelihoodOptions, PseudoLikelihoodTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
@@ -100,6 +101,16 @@ tasks:
     max_documents: 50
     batch_size: 32
     max_depth: 2
+  - name: prose
+    type: pseudo_likelihood
+    data: prose.txt
+    modes: [original]
+    stride: 8
+    sample: 0.25
+    seed: 6
+    records: true
+    unit: paragraph
+    columns: {}
 results: out
 data: sets
 mirror: more-copies
@@ -200,7 +211,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, prose = config.tasks
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
@@ -239,6 +250,10 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert isinstance(groups, ClusteringTask)
     assert groups.options == ClusteringOptions(
         draws=4, documents_per_draw=99, max_documents=50, batch_size=32, max_depth=2
+    )
+    assert isinstance(prose, PseudoLikelihoodTask)
+    assert prose.options == PseudoLikelihoodOptions(
+        modes=("original",), stride=8, sample=0.25, seed=6, records=True, unit="paragraph"
     )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
