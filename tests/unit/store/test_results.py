@@ -634,7 +634,11 @@ KINDS = ["items", "run", "tokens"]
 
 def read(store: ResultStore, stored: Stored, kind: str) -> object:
     """The items, the ranking or the tokens."""
-    reading = {"items": store.records, "run": store.run, "tokens": store.tokens}
+    reading: dict[str, Callable[[Stored], object]] = {
+        "items": store.records,
+        "run": store.run,
+        "tokens": store.tokens,
+    }
     return reading[kind](stored)
 
 
