@@ -66,7 +66,7 @@ def test_what_is_masked_ends_with_the_window(framed: tuple[Text, Frame, list[str
 
 
 @pytest.mark.parametrize("modes", [MODES, MODES[::-1], MODES[:1], MODES[1:]])
-@pytest.mark.parametrize("room", [None, 3])
+@pytest.mark.parametrize("room", [None, 3, 1])
 def test_variants_of_both_modes_are_made_once(
     framed: tuple[Text, Frame, list[str]], modes: tuple[Mode, ...], room: int | None
 ) -> None:
