@@ -79,7 +79,11 @@ def refuse_untrained(model: Any, name: str) -> None:
     That is what a checkpoint without a head becomes when it is loaded with one and saved again.
     """
     body = model.base_model_prefix
-    own = [(key, value) for key, value in model.named_parameters() if key.split(".")[0] != body and value.ndim == 1]
+    own = [
+        (key, value.detach())
+        for key, value in model.named_parameters()
+        if key.split(".")[0] != body and value.ndim == 1
+    ]
     if own and all(bool((value == value[0]).all()) and float(value[0]) in (0.0, 1.0) for _, value in own):
         raise ModelError(
             f"Model {name!r}: its language-model head was never trained: {', '.join(key for key, _ in own[:3])} are "

@@ -13,12 +13,14 @@ import pytest
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.verdict import Waiver
 from embeval.data.pairs import PairColumns
+from embeval.data.texts import TextColumns
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.gates.policy import Resampling
 from embeval.mteb_bridge.tasks.classification import ClassificationOptions, ClassificationTask
 from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTask
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
+from embeval.tasks.masked_lm import MaskedLmOptions, MaskedLmTask
 from embeval.tasks.pseudo_likelihood import PseudoLikelihoodOptions, PseudoLikelihoodTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
@@ -111,6 +113,16 @@ tasks:
     records: true
     unit: paragraph
     columns: {}
+  - name: masked
+    type: masked_lm
+    data: texts.jsonl
+    masking: aligned
+    probability: 0.2
+    draws: 3
+    seed: 5
+    at_least_one: true
+    unit: line
+    columns: {text: body}
 results: out
 data: sets
 mirror: more-copies
@@ -211,7 +223,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups, prose = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, prose, masked = config.tasks
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
@@ -255,6 +267,10 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert prose.options == PseudoLikelihoodOptions(
         modes=("original",), stride=8, sample=0.25, seed=6, records=True, unit="paragraph"
     )
+    assert isinstance(masked, MaskedLmTask)
+    assert masked.options == MaskedLmOptions(
+        masking="aligned", probability=0.2, draws=3, seed=5, at_least_one=True, columns=TextColumns(text="body")
+    )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert config.bm25 is False
@@ -289,6 +305,7 @@ def test_no_key_is_forgotten_above() -> None:
         "StatisticsOptions",
         "ModelSpec",
         "PairColumns",
+        "TextColumns",
         "Policy",
         "Rule",
         "Resampling",
