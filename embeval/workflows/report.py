@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from embeval import metrics
+from embeval.core import strict_json
 from embeval.core.protocols import Metric
-from embeval.core.records import ItemRecords
+from embeval.core.records import TOKEN_COLUMNS, ItemRecords, TokenRecords
 from embeval.core.result import MetricValue
-from embeval.errors import ConfigError, UnknownNameError
+from embeval.errors import ConfigError, StoreError, UnknownNameError
 from embeval.stats import scoring
 from embeval.store.results import ResultStore, Stored
 
@@ -61,6 +62,54 @@ class Item(NamedTuple):
     """Its value of the metric."""
     labels: dict[str, str]
     """Its labels by slice."""
+
+
+class ItemTokens(NamedTuple):
+    """The tokens of one item."""
+
+    id: str
+    """Its id."""
+    tokens: TokenRecords
+    """The tokens, and no others."""
+    values: dict[str, float | None]
+    """What is stored of the item, column by column; null where it has no value."""
+
+    def to_json(self) -> strict_json.Json:
+        """Plain JSON: the item, its columns, and one object per token."""
+        shown = self.tokens
+        return {
+            "id": self.id,
+            "values": self.values,
+            "tokens": [
+                {
+                    "token": token,
+                    **{name: int(getattr(shown, name)[row]) for name in TOKEN_COLUMNS},
+                    "log_prob": {mode: float(values[row]) for mode, values in shown.log_probs.items()},
+                }
+                for row, token in enumerate(shown.tokens)
+            ],
+        }
+
+
+def all_tokens(store: ResultStore, stored: Stored) -> TokenRecords:
+    """The tokens behind a result. Raises ``StoreError`` where there are none."""
+    if stored.result.tokens is None:
+        raise StoreError(
+            f"{stored.path}: this result has no tokens. They stand beside the result for all texts of a "
+            "pseudo_likelihood task, unless it takes a sample or says 'records: false'."
+        )
+    return store.tokens(stored)
+
+
+def tokens_of(store: ResultStore, stored: Stored, item: str) -> ItemTokens:
+    """The tokens of one item. Raises ``UnknownNameError`` for no such item, ``StoreError`` as ``all_tokens`` does."""
+    found = all_tokens(store, stored)
+    if item not in found.items:
+        raise UnknownNameError("item", item, found.items)
+    records = store.records(stored)
+    row = records.ids.index(item)
+    values = {name: float(column[row]) for name, column in records.columns.items()}
+    return ItemTokens(item, found.of(item), {name: None if np.isnan(v) else v for name, v in values.items()})
 
 
 def by_slice(store: ResultStore, stored: Stored, slice_name: str, metric: str | None = None) -> list[SliceValue]:

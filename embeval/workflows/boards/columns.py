@@ -21,6 +21,7 @@ TYPES = {
     "clustering": "Clustering",
     "pair_classification": "PairClassification",
     "bitext": "BitextMining",
+    "pseudo_likelihood": "PseudoLikelihood",
     "summarization": "Summarization",
     "masked_lm": "MaskedTokens",
     "minimal_pairs": "MinimalPairs",

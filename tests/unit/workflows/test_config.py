@@ -23,6 +23,7 @@ from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
 from embeval.tasks.masked_lm import MaskedLmOptions, MaskedLmTask
 from embeval.tasks.minimal_pairs import MinimalPairsOptions, MinimalPairsTask
+from embeval.tasks.pseudo_likelihood import PseudoLikelihoodOptions, PseudoLikelihoodTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
@@ -104,6 +105,16 @@ tasks:
     max_documents: 50
     batch_size: 32
     max_depth: 2
+  - name: prose
+    type: pseudo_likelihood
+    data: prose.txt
+    modes: [original]
+    stride: 8
+    sample: 0.25
+    seed: 6
+    records: true
+    unit: paragraph
+    columns: {}
   - name: masked
     type: masked_lm
     data: texts.jsonl
@@ -220,7 +231,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups, masked, grammar = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, prose, masked, grammar = config.tasks
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
@@ -259,6 +270,10 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert isinstance(groups, ClusteringTask)
     assert groups.options == ClusteringOptions(
         draws=4, documents_per_draw=99, max_documents=50, batch_size=32, max_depth=2
+    )
+    assert isinstance(prose, PseudoLikelihoodTask)
+    assert prose.options == PseudoLikelihoodOptions(
+        modes=("original",), stride=8, sample=0.25, seed=6, records=True, unit="paragraph"
     )
     assert isinstance(masked, MaskedLmTask)
     assert masked.options == MaskedLmOptions(
