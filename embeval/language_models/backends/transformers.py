@@ -21,7 +21,7 @@ from embeval.encoders import locate, modules, torch_checks, torch_runtime
 from embeval.encoders.backends.transformers import load_checkpoint
 from embeval.encoders.locate import Located
 from embeval.errors import ModelError
-from embeval.language_models import heads, kinds, tokenization
+from embeval.language_models import heads, kinds, last_layer, tokenization
 from embeval.language_models.model import COLUMNS, VariantBackend
 
 Head = Literal["AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForPreTraining"]
@@ -65,6 +65,7 @@ class _Scorer:
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         self._body, self._head = _parted(model, torch_runtime.torch_dtype(spec), device)
         self._body = torch_runtime.made_fast(self._body, spec, runtime, device)
+        self._last = None if runtime.compile or kind != "masked" else last_layer.narrowed(self._body)
         torch_runtime.made_fast(self._head, replace(spec, dtype="float32"), replace(runtime, compile=False), device)
         self.info = EncoderInfo(
             dim=COLUMNS,
@@ -92,8 +93,7 @@ class _Scorer:
         before = places - 1 if self._kind == "causal" else places
         with torch.inference_mode(), torch_runtime.failures_told(self._name, n, longest):
             inputs = {name: torch.from_numpy(array).to(self._device) for name, array in features.items()}
-            hidden = self._body(**inputs)[0]  # without types: models that have them take 0, and GPT-2 none
-            at = hidden[torch.from_numpy(rows).to(self._device), torch.from_numpy(before).to(self._device)].float()
+            at = self._hidden(inputs, torch.from_numpy(rows), torch.from_numpy(before)).float()
             wanted = torch.from_numpy(targets).to(self._device)
             step = max(1, LOGITS_AT_ONCE // self._head.width)
             parts = [
@@ -102,6 +102,18 @@ class _Scorer:
             ]
             found: npt.NDArray[np.float32] = torch.cat(parts).cpu().numpy()
         return found
+
+    def _hidden(self, inputs: dict[str, Any], rows: Any, places: Any) -> Any:
+        """[M, D]: what the body makes of the tokens at those places of those texts."""
+        rows, places = rows.to(self._device), places.to(self._device)
+        n = len(inputs["input_ids"])
+        if self._last is None or len(rows) != n or not bool((rows == self._torch.arange(n, device=rows.device)).all()):
+            return self._body(**inputs)[0][rows, places]  # without types: models that have them take 0, and GPT-2 none
+        self._last.places = places
+        try:
+            return self._body(**inputs)[0][:, 0]
+        finally:
+            self._last.places = None
 
 
 def load_with_head(located: Located, kind: Kind) -> tuple[Any, list[str]]:
@@ -124,11 +136,12 @@ def scores(logits: Any, wanted: Any) -> Any:
     """float32 [M, 3] of ``TokenScorer`` from scores [M, V]."""
     import torch
 
-    own = logits.gather(1, wanted[:, None])
-    log_prob = own[:, 0] - logits.logsumexp(dim=1)
-    larger = (logits > own).sum(dim=1)
-    equal = (logits == own).sum(dim=1)
-    return torch.stack([log_prob, larger.float(), equal.float()], dim=1)
+    log_prob = logits.log_softmax(dim=1).gather(1, wanted[:, None])[:, 0]  # twice as fast as logsumexp
+    # Signs add up faster than truth values, and exactly: no vocabulary has 2^24 entries.
+    signs = (logits - logits.gather(1, wanted[:, None])).sign_()
+    more_larger = signs.sum(dim=1)
+    unequal = signs.abs_().sum(dim=1)
+    return torch.stack([log_prob, (unequal + more_larger) / 2, logits.shape[1] - unequal], dim=1)
 
 
 def _parted(model: Any, dtype: Any, device: str) -> tuple[Any, Any]:
