@@ -192,14 +192,13 @@ def run(
         _state.out_json(_as_json(outcomes))
     else:
         from embeval.cli import _tables
-        from embeval.leaderboard.board import APPROXIMATE
 
         if len(failed) < len(outcomes):
             _state.out(_tables.outcomes(outcomes, _state.console()))
-            values = [outcome.result.main_value for outcome in outcomes if outcome.result is not None]
-            values += _by_field(outcomes, request)
-            if any(value is not None and value.approximate for value in values):
-                _state.out(APPROXIMATE)
+            done = [outcome.result for outcome in outcomes if outcome.result is not None]
+            values = [*(each.main_value for each in done), *_by_field(outcomes, request)]
+            for line in _tables.legend((each.main_score or "" for each in done), values):
+                _state.out(line)
         _state.note(f"Results: {request.results}")
     if failed:
         ours = all(isinstance(outcome.error, EmbevalError) for outcome in failed)
@@ -345,7 +344,8 @@ def _tell(outcome: Outcome) -> None:
     from embeval.leaderboard.render.cells import cell_text
 
     encoded = result.timings.texts_encoded if result.timings is not None and outcome.status == "done" else None
-    work = f" · {encoded:,} texts encoded" if encoded is not None else ""
+    unit = "passes" if "passes" in result.counts else "texts encoded"
+    work = f" · {encoded:,} {unit}" if encoded is not None else ""
     _state.note(f"      {result.main_score} {cell_text(value)} · {done[outcome.status]}{work}")
     for warning in result.warnings:
         _state.note(f"      Note: {warning}")

@@ -20,9 +20,10 @@ Source: Devlin et al., NAACL 2019; transformers 5.24 (``whole_word``).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -269,6 +270,11 @@ class _MaskedLmType:
     summary = "loss, accuracy and top 5 of a masked language model at masked tokens of held-out texts"
     main_score = PER_TOKEN[0]
     needs_vectors = True
+
+    def ruler(self, options: Mapping[str, Any]) -> str:
+        """What is put behind the name of a file: losses of two kinds of masks are two measurements."""
+        masking = options.get("masking", "bert")
+        return "mlm" if masking == "bert" else f"mlm-{masking}".replace("_", "-")
 
     def bind(self, spec: TaskSpec, *, root: Path) -> MaskedLmTask:
         options = _options.read(MaskedLmOptions, spec)

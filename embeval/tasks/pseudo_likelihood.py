@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -383,6 +383,10 @@ class _PseudoLikelihoodType:
     summary = "pseudo-log-likelihood and pseudo-perplexity of texts under a masked language model"
     main_score = "pppl_within_word_l2r"
     needs_vectors = True
+
+    def ruler(self, options: Mapping[str, Any]) -> str:
+        """What is put behind the name of a file."""
+        return "pll"
 
     def bind(self, spec: TaskSpec, *, root: Path) -> PseudoLikelihoodTask:
         options = _options.read(PseudoLikelihoodOptions, spec)

@@ -146,6 +146,20 @@ def test_a_mean_of_zero_is_a_mean() -> None:
     assert list(shown(board)) == ["mini", "maxi", "worse"]
 
 
+def test_different_losses_have_no_mean() -> None:
+    """Nats and a perplexity have no scale in common; one loss on two tasks does. Arrows tell the direction."""
+    loss, other = made(MINI, "a", {"mlm_loss_per_word": 6.0}), made(MINI, "b", {"mlm_loss_per_word": 8.0})
+    board = build([loss, made(MINI, "b", {"word_pppl_original": 1900.0})])
+    assert [row.mean for row in board.rows] == [None]
+    assert {"↓ less is better.", "No mean: the columns have different units; --task shows some of them."} <= set(
+        board.remarks()
+    )
+    assert "| a mlm\\_loss\\_per\\_word ↓ | b word\\_pppl\\_original ↓ |" in markdown(board)
+    assert "1,900.00" in markdown(board)
+    assert [row.mean for row in build([loss, other]).rows] == [7.0]
+    assert "↓ less is better." not in build([made(MINI, "wiki", 0.5)]).remarks()
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
