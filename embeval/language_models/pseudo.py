@@ -98,6 +98,6 @@ def packed_at(text: Text, frame: Frame, mode: Mode, found: Spans, row: int) -> s
     return packed(frame.around(ids), [len(frame.before) + place - begin], [int(text.ids[place])])
 
 
-def scored_places(text: Text) -> list[int]:
-    """Places of the tokens that count: all but special tokens written in the text."""
-    return [int(each) for each in np.flatnonzero(text.scored)]
+def scored_places(text: Text) -> Numbers:
+    """int64 [m]: places of the tokens that count: all but special tokens written in the text."""
+    return np.flatnonzero(text.scored).astype(np.int64)

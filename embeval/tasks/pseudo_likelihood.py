@@ -27,18 +27,18 @@ from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, Metric
-from embeval.core.records import Column, Int32, ItemRecords, TokenRecords
+from embeval.core.records import Column, Int32, TokenRecords
 from embeval.core.specs import TaskSpec
 from embeval.core.words import are, have, plural
-from embeval.data.texts import TextColumns, Texts, TextUnit, check_options, load_texts
+from embeval.data.texts import TextColumns, Texts, TextUnit, check_options
 from embeval.encoders import batching
-from embeval.errors import ConfigError, EvaluationError
-from embeval.language_models import pseudo, sampled
+from embeval.errors import EvaluationError
+from embeval.language_models import pseudo, sampled, windows
 from embeval.language_models.model import LanguageModel
 from embeval.language_models.pseudo import MODES, Mode, Spans
 from embeval.language_models.tokenization import Text
 from embeval.tasks import _language, _options, _passes
-from embeval.tasks._language import LanguageTask
+from embeval.tasks._language import TextsTask
 from embeval.tasks._passes import Passes
 
 VERSION = 1
@@ -127,17 +127,13 @@ class _Scored(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PseudoLikelihoodTask(LanguageTask):
+class PseudoLikelihoodTask(TextsTask):
     """PLL of the texts of one file."""
 
     @property
     def keeps_tokens(self) -> bool:
         """Whether tokens are stored one by one."""
         return self.options.sample is None if self.options.records is None else bool(self.options.records)
-
-    def load(self) -> Texts:
-        """The texts."""
-        return load_texts(self.path, self.options.columns, self.options.unit)
 
     def protocol(self, payload: Texts) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""
@@ -164,8 +160,7 @@ class PseudoLikelihoodTask(LanguageTask):
         plan = self._plan(texts, system)
         planned = time.perf_counter()
         tried = self._tell_cost(texts, plan, system, progress)
-        ids = [payload.ids[row] for row in np.unique(place, return_index=True)[1].tolist()]
-        scored = self._score(texts, ids, plan, system, progress)
+        scored = self._score(texts, _language.first_ids(payload, place), plan, system, progress)
         seconds = time.perf_counter() - planned
         owner = np.repeat(np.arange(len(texts)), plan.n_places)
         sums = {
@@ -175,16 +170,14 @@ class PseudoLikelihoodTask(LanguageTask):
         n_tokens = plan.n_tokens[place]
         n_unknown = int(plan.n_unknown[place].sum())
         return Collected(
-            records=ItemRecords(
-                unit="text",
-                ids=payload.ids,
-                columns={
+            records=_language.text_records(
+                payload,
+                {
                     **{f"pll_{mode}": totals[place] for mode, (totals, _) in sums.items()},
                     "tokens": n_tokens.astype(np.float64),
                     "words": np.array([len(text.split()) for text in payload.texts], dtype=np.float64),
                     "characters": np.array([len(text) for text in payload.texts], dtype=np.float64),
                 },
-                slices={"subset": payload.subsets} if payload.subsets else {},
             ),
             tokens=_tokens(payload, place, plan, scored, system) if self.keeps_tokens else None,
             counts={
@@ -210,15 +203,8 @@ class PseudoLikelihoodTask(LanguageTask):
 
     def _plan(self, texts: Sequence[str], system: LanguageModel) -> _Plan:
         """What is to be done, counted. Raises ``EvaluationError`` where nothing can be."""
-        if system.frame.mask_id is None:
-            raise EvaluationError(
-                f"The tokenizer of {system.spec.label} has no mask token, and tokens can't be hidden."
-            )
+        _language.check_masks(system)
         room = system.room
-        if room is not None and room < 1:
-            raise EvaluationError(
-                f"{system.spec.label} takes {system.limit} tokens: special ones leave no room for text."
-            )
         if room is not None and self.options.stride is not None and self.options.stride > room:
             raise EvaluationError(
                 f"A stride of {self.options.stride} leaves out tokens: {system.spec.label} takes {room} at once."
@@ -239,10 +225,10 @@ class PseudoLikelihoodTask(LanguageTask):
         return _Plan(found[0], found[1], found[2], found[3] > 0, Passes(n_passes, n_tokens))
 
     def _spans(self, written: str, text: Text, system: LanguageModel) -> Spans:
-        places = np.flatnonzero(text.scored).astype(np.int64)
+        places = pseudo.scored_places(text)
         if self.options.sample is not None:
             places = sampled.drawn(places, written, share=self.options.sample, seed=self.options.seed)
-        stride = self.options.stride or max(1, (system.room or 2) // 2)
+        stride = self.options.stride or windows.usual_stride(system.room)
         return pseudo.spans(text, places, room=system.room, stride=stride)
 
     def _tell_cost(self, texts: Sequence[str], plan: _Plan, system: LanguageModel, progress: Progress) -> Work:
@@ -389,11 +375,7 @@ class _PseudoLikelihoodType:
         _options.own_split(spec)
         path = _options.data_path(spec, root)
         check_options(path, options.columns, options.unit)
-        if spec.main_score is not None and spec.main_score not in (known := _names(options.modes)):
-            raise ConfigError(
-                f"Task {spec.name!r}: {spec.main_score!r} is no metric of it. Known: {', '.join(known)}.",
-                key=("main_score",),
-            )
+        _options.check_main_score(spec, _names(options.modes), having=f" with modes: {', '.join(options.modes)}")
         return PseudoLikelihoodTask(spec, path, options)
 
 
