@@ -429,6 +429,15 @@ class OfTokens(Protocol):
 
 
 @runtime_checkable
+class NamesMetrics(Protocol):
+    """A task whose metrics hang on its options and on nothing in its data."""
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """All of them, first the one that stands for the task unless its spec names another."""
+
+
+@runtime_checkable
 class KeepsTokens(Protocol):
     """A task that can keep what was measured of each token beside the items."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from embeval import metrics
 from embeval.core.protocols import LanguageModelKind as Kind
+from embeval.core.protocols import Metric
 from embeval.core.records import Column, ItemRecords
 from embeval.core.specs import ModelSpec, TaskSpec
 from embeval.data.texts import Texts, load_texts
@@ -26,7 +29,7 @@ into memory."""
 
 
 @dataclass(frozen=True)
-class LanguageTask:
+class LanguageTask(ABC):
     """A task on one file, bound to a kind of language model before it runs."""
 
     spec: TaskSpec
@@ -38,6 +41,16 @@ class LanguageTask:
 
     kinds: ClassVar[tuple[Kind, ...]] = (UNBOUND,)
     """Kinds of models that it can evaluate."""
+
+    @property
+    @abstractmethod
+    def metric_names(self) -> tuple[str, ...]:
+        """What it has with its options, first the one that stands for it unless its spec names another."""
+
+    def metrics(self, payload: Any) -> tuple[Metric, ...]:
+        """The metrics, the main one first."""
+        names = self.metric_names
+        return tuple(metrics.get(name) for name in dict.fromkeys([self.spec.main_score or names[0], *names]))
 
     def fitted(self, kind: str, tokenizer: str | None, model: ModelSpec) -> Self:
         """The task for a model of that kind. Raises ``EvaluationError`` where it can't evaluate such models."""

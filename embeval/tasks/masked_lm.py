@@ -27,12 +27,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric
+from embeval.core.protocols import Collected
 from embeval.core.specs import TaskSpec
 from embeval.core.words import are, have, plural
 from embeval.data.texts import TextColumns, Texts, TextUnit, check_options
@@ -115,10 +114,10 @@ class MaskedLmTask(TextsTask):
             "at_least_one": options.at_least_one,
         }
 
-    def metrics(self, payload: Texts) -> tuple[Metric, ...]:
-        """Loss, accuracy and top 5 per token, with aligned masks also per word and character; the main one first."""
-        names = _names(self.options.masking)
-        return tuple(metrics.get(name) for name in dict.fromkeys([self.spec.main_score or names[0], *names]))
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Loss, accuracy and top 5 per token; with aligned masks first the losses per word and per character."""
+        return _names(self.options.masking)
 
     def collect(self, payload: Texts, system: LanguageModel, progress: Progress) -> Collected:
         """One row per text."""

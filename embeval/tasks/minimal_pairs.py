@@ -20,12 +20,11 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric
+from embeval.core.protocols import Collected
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.records import Column, ItemRecords
 from embeval.core.specs import ModelSpec, TaskSpec
@@ -147,9 +146,10 @@ class MinimalPairsTask(LanguageTask):
             "per_paradigm": self.options.per_paradigm,
         }
 
-    def metrics(self, payload: MinimalPairs) -> tuple[Metric, ...]:
-        """The accuracy by what such a model gives."""
-        return (metrics.get(METRICS[self.kind]),)
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """The accuracy by what a model of that kind gives."""
+        return (METRICS[self.kind],)
 
     def collect(self, payload: MinimalPairs, system: LanguageModel, progress: Progress) -> Collected:
         """One row per pair."""

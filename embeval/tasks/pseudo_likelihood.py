@@ -21,12 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric
+from embeval.core.protocols import Collected
 from embeval.core.records import Column, Int32, TokenRecords
 from embeval.core.specs import TaskSpec
 from embeval.core.words import are, have, plural
@@ -148,10 +147,10 @@ class PseudoLikelihoodTask(TextsTask):
             "sample": None if options.sample is None else {"share": options.sample, "seed": options.seed},
         }
 
-    def metrics(self, payload: Texts) -> tuple[Metric, ...]:
-        """PPPL per token and per word and bits per character of each mode, the main one first."""
-        names = _names(self.options.modes)
-        return tuple(metrics.get(name) for name in dict.fromkeys([self.spec.main_score or names[0], *names]))
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """PPPL per token and per word and bits per character, of each mode."""
+        return _names(self.options.modes)
 
     def collect(self, payload: Texts, system: LanguageModel, progress: Progress) -> Collected:
         """One row per text."""
@@ -303,8 +302,8 @@ class PseudoLikelihoodTask(TextsTask):
             yield pieces
 
 
-def _names(modes: Sequence[Mode]) -> list[str]:
-    return [f"{name}_{mode}" for mode in modes for name in NAMES]
+def _names(modes: Sequence[Mode]) -> tuple[str, ...]:
+    return tuple(f"{name}_{mode}" for mode in modes for name in NAMES)
 
 
 def _note(columns: dict[str, Int32], at: slice, piece: _Piece) -> None:
