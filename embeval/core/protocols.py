@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -408,6 +408,11 @@ class Equippable(Protocol):
 
 LanguageModelKind = Literal["masked", "causal", "replaced"]
 """What a language model gives: p(token | all others), p(token | those before), or whether a token was replaced."""
+
+
+PllMode = Literal["within_word_l2r", "original"]
+"""What is masked with the token that is scored by its pseudo-log-likelihood: what follows in its word, or nothing."""
+PLL_MODES: tuple[PllMode, ...] = get_args(PllMode)
 
 
 @runtime_checkable

@@ -24,7 +24,7 @@ from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected
+from embeval.core.protocols import Collected, PllMode
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.records import Column, ItemRecords
 from embeval.core.specs import ModelSpec, TaskSpec
@@ -33,7 +33,6 @@ from embeval.data.minimal_pairs import MinimalPairColumns, MinimalPairs, load_mi
 from embeval.errors import EvaluationError
 from embeval.language_models import causal, pseudo, windows
 from embeval.language_models.model import LanguageModel
-from embeval.language_models.pseudo import Mode
 from embeval.language_models.tokenization import Text
 from embeval.metrics.likelihood import CHANCE
 from embeval.stats import intervals
@@ -60,7 +59,7 @@ class MinimalPairsOptions:
 
     __pydantic_config__ = BORDER
 
-    mode: Mode = "within_word_l2r"
+    mode: PllMode = "within_word_l2r"
     """What a masked model has masked with the token that is scored: `within_word_l2r` also the later tokens of its
     word, `original` nothing else. It does not act on causal models."""
     per_paradigm: int | None = None

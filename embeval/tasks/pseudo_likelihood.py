@@ -25,7 +25,7 @@ from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected
+from embeval.core.protocols import PLL_MODES, Collected, PllMode
 from embeval.core.records import Column, Int32, TokenRecords
 from embeval.core.specs import TaskSpec
 from embeval.core.words import are, have, plural
@@ -34,7 +34,7 @@ from embeval.encoders import batching
 from embeval.errors import EvaluationError
 from embeval.language_models import pseudo, sampled, windows
 from embeval.language_models.model import LanguageModel
-from embeval.language_models.pseudo import MODES, Mode, Spans
+from embeval.language_models.pseudo import Spans
 from embeval.language_models.tokenization import Text
 from embeval.tasks import _language, _options, _passes
 from embeval.tasks._language import TextsTask
@@ -58,7 +58,7 @@ class PseudoLikelihoodOptions:
 
     __pydantic_config__ = BORDER
 
-    modes: tuple[Mode, ...] = MODES
+    modes: tuple[PllMode, ...] = PLL_MODES
     """What is masked with the token that is scored: `within_word_l2r` also the later tokens of its word, `original`
     nothing else. Both together take little more time than one."""
     stride: int | None = None
@@ -118,7 +118,7 @@ class _Piece(NamedTuple):
 class _Scored(NamedTuple):
     """What a model says of the M places of a plan."""
 
-    log_probs: dict[Mode, npt.NDArray[np.float32]]
+    log_probs: dict[PllMode, npt.NDArray[np.float32]]
     """float32 [M] per mode."""
     columns: dict[str, Int32]
     """int32 [M] each: columns of ``TokenRecords``; empty where they are not kept."""
@@ -264,7 +264,7 @@ class PseudoLikelihoodTask(TextsTask):
         for pieces in self._chunks(texts, plan, system):
             variants: list[str] = []
             owners: list[str] = []
-            made: list[dict[Mode, Numbers]] = []
+            made: list[dict[PllMode, Numbers]] = []
             for piece in pieces:
                 own, numbers = pseudo.distinct(piece.text, system.frame, options.modes, piece.spans)
                 made.append({mode: each + len(variants) for mode, each in numbers.items()})
@@ -302,7 +302,7 @@ class PseudoLikelihoodTask(TextsTask):
             yield pieces
 
 
-def _names(modes: Sequence[Mode]) -> tuple[str, ...]:
+def _names(modes: Sequence[PllMode]) -> tuple[str, ...]:
     return tuple(f"{name}_{mode}" for mode in modes for name in NAMES)
 
 
@@ -331,7 +331,7 @@ def _tokens(
     )
 
 
-def _estimated(plan: _Plan, times: Numbers, found: Mapping[Mode, tuple[Column, Column]]) -> Sequence[str]:
+def _estimated(plan: _Plan, times: Numbers, found: Mapping[PllMode, tuple[Column, Column]]) -> Sequence[str]:
     """A sentence on how far the values of all tokens may be from those of a sample.
 
     ``times`` [N] says how often each distinct text is there: it was drawn from once.

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from embeval.core.protocols import PLL_MODES
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import Dtype, ModelSpec, Role, RuntimeOptions
 from embeval.encoders import export
@@ -60,7 +61,7 @@ def variants(model: LanguageModel, texts: Sequence[str] = TEXTS) -> list[str]:
     return [
         variant
         for text in model.tokens(texts)
-        for mode in pseudo.MODES
+        for mode in PLL_MODES
         for variant in pseudo.variants(text, model.frame, mode, pseudo.scored_places(text), room=model.room, stride=4)
     ]
 
