@@ -68,8 +68,8 @@ class PseudoLikelihoodOptions:
     the time; null: all of them."""
     seed: int = 0
     """Which ones a sample takes."""
-    records: bool | None = None
-    """Whether each token is stored with its log-probabilities; null: where all are scored."""
+    keep_tokens: bool | None = None
+    """Whether every token is stored with its log-probabilities; null: where all are scored."""
     unit: TextUnit = "line"
     """What is one text of a plain text file: `line`, `paragraph` or `file`."""
     columns: TextColumns = field(default_factory=TextColumns)
@@ -132,7 +132,7 @@ class PseudoLikelihoodTask(TextsTask):
     @property
     def keeps_tokens(self) -> bool:
         """Whether tokens are stored one by one."""
-        return self.options.sample is None if self.options.records is None else bool(self.options.records)
+        return self.options.sample is None if self.options.keep_tokens is None else bool(self.options.keep_tokens)
 
     def protocol(self, payload: Texts) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""

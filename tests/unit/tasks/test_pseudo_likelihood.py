@@ -264,7 +264,7 @@ def test_a_stride_that_leaves_tokens_out_is_refused(tmp_path: Path, bert: Langua
 def test_a_sample_scales_what_it_drew(tmp_path: Path, bert: LanguageModel) -> None:
     """n / m times the sum over places that both modes share; the interval holds by its formula; counts tell both."""
     exact = scored(tmp_path, TEXTS, bert)
-    found = scored(tmp_path, TEXTS, bert, sample=0.3, seed=1, records=True)
+    found = scored(tmp_path, TEXTS, bert, sample=0.3, seed=1, keep_tokens=True)
     assert found.tokens is not None
     assert exact.tokens is not None
     n_tokens = exact.records.columns["tokens"]
@@ -308,7 +308,7 @@ def test_a_sample_is_another_protocol(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "kept"),
-    [({}, True), ({"sample": 0.5}, False), ({"records": False}, False), ({"sample": 0.5, "records": True}, True)],
+    [({}, True), ({"sample": 0.5}, False), ({"keep_tokens": False}, False), ({"sample": 0.5, "keep_tokens": True}, True)],
 )
 def test_tokens_are_kept_of_exact_values(
     tmp_path: Path, bert: LanguageModel, options: Mapping[str, Any], kept: bool

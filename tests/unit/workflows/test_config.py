@@ -273,7 +273,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     assert isinstance(prose, PseudoLikelihoodTask)
     assert prose.options == PseudoLikelihoodOptions(
-        modes=("original",), stride=8, sample=0.25, seed=6, records=True, unit="paragraph"
+        modes=("original",), stride=8, sample=0.25, seed=6, keep_tokens=True, unit="paragraph"
     )
     assert isinstance(masked, MaskedLmTask)
     assert masked.options == MaskedLmOptions(
