@@ -37,6 +37,37 @@ class Row(NamedTuple):
 
 def rows(path: Path) -> Iterator[Row]:
     """The records of a file, by its ending. Raises ``DataError`` for what can't be read, and for an empty file."""
+    check_file(path)
+    reader = {"jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}[kind(path)]
+    found = False
+    for row in reader(path):
+        found = True
+        yield row
+    if not found:
+        raise DataError(f"{path}: the file holds no rows.")
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(number from 1, line without its end) of a text file, plain or gzipped: LF, CR LF or CR ends a line, no other.
+
+    Raises ``DataError`` for what can't be read, NUL characters, and lines of more than ``MAX_FIELD`` characters.
+    """
+    check_file(path)
+    number = 0
+    with _open(path) as file:
+        # Bounded, so that a file of one endless line is refused before it has filled the memory.
+        while line := file.readline(MAX_FIELD + len("\r\n")):
+            number += 1
+            line = line.removesuffix("\n").removesuffix("\r")
+            if len(line) > MAX_FIELD:
+                raise DataError(f"{path}, line {number}: a line of more than {MAX_FIELD:,} characters. Cut it up.")
+            if "\0" in line:
+                raise DataError(f"{path}, line {number}: holds a NUL character, so it is no text.")
+            yield number, line
+
+
+def check_file(path: Path) -> None:
+    """Raises ``DataError`` where a path is not that of a regular file."""
     try:
         path.stat()
     except OSError as error:
@@ -46,13 +77,6 @@ def rows(path: Path) -> Iterator[Row]:
         raise DataError(f"{path}: is a folder; a file is needed here.")
     if not path.is_file():  # a pipe would be waited for without end
         raise DataError(f"{path}: is not a regular file. Write its content to one first.")
-    reader = {"jsonl": _jsonl, "csv": _csv, "tsv": _csv, "parquet": _parquet}[kind(path)]
-    found = False
-    for row in reader(path):
-        found = True
-        yield row
-    if not found:
-        raise DataError(f"{path}: the file holds no rows.")
 
 
 def kind(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +10,8 @@ import numpy as np
 
 from embeval.core.border import BORDER
 from embeval.core.records import Column
-from embeval.core.signature import RESERVED_SUBSETS
 from embeval.data import files
+from embeval.data.row_parts import OptionalColumn, digest_of
 from embeval.errors import DataError
 
 MAX_SCORE = 1e12
@@ -58,51 +57,35 @@ class Pairs:
     @cached_property
     def data_hash(self) -> str:
         """sha256 over ids, texts, scores and sub-sets in order, whatever kind of file they came from."""
-        whole = hashlib.sha256()
-        for row in range(len(self)):
-            subset = self.subsets[row] if self.subsets else ""
-            for part in (self.ids[row], self.left[row], self.right[row], repr(float(self.gold[row])), subset):
-                data = part.encode("utf-8")
-                whole.update(len(data).to_bytes(8, "little") + data)  # lengths, so that parts can't run together
-        return whole.hexdigest()
+        subsets = self.subsets or ("",) * len(self)
+        scores = (repr(float(score)) for score in self.gold)
+        rows = zip(self.ids, self.left, self.right, scores, subsets, strict=True)
+        return digest_of(part for row in rows for part in row)
 
 
 def load_pairs(path: Path, columns: PairColumns = PairColumns()) -> Pairs:
     """The pairs of a jsonl, csv, tsv or parquet file. Raises ``DataError`` with file and line."""
+    own_ids, labels = (OptionalColumn(columns, option, "pairs") for option in ("id", "subset"))
     ids: dict[str, int] = {}
     left: list[str] = []
     right: list[str] = []
     gold: list[float] = []
     subsets: list[str] = []
-    has_ids: bool | None = None
     for row in files.rows(path):
         for option in ("sentence1", "sentence2", "score"):
             if (name := getattr(columns, option)) not in row.values:
                 raise files.no_column(path, row, option, name)
-        if has_ids is None:
-            has_ids = columns.id in row.values
-            for option in ("id", "subset"):  # may be absent, unless a name of their own was given
-                name = getattr(columns, option)
-                if name != getattr(PairColumns, option) and name not in row.values:
-                    raise files.no_column(path, row, option, name)
-        elif has_ids != (columns.id in row.values):
-            raise DataError(f"{path}, line {row.line}: some pairs have an {columns.id!r} and this one differs.")
-        pair = files.identifier(row, path, columns.id) if has_ids else str(len(ids) + 1)
+        own = own_ids.value(row, path)
+        subset = labels.label(row, path)
+        pair = str(len(ids) + 1) if own is None else own
         if pair in ids:
             raise DataError(f"{path}, line {row.line}: the id {pair!r} stands already in line {ids[pair]}.")
         ids[pair] = row.line
         left.append(files.text(row, path, columns.sentence1))
         right.append(files.text(row, path, columns.sentence2))
         gold.append(score(row, path, columns.score))
-        if columns.subset in row.values:
-            subset = files.identifier(row, path, columns.subset)
-            if subset in RESERVED_SUBSETS:
-                raise DataError(
-                    f"{path}, line {row.line}: a sub-set may not be called {subset!r}, which names a pooled result."
-                )
+        if subset is not None:
             subsets.append(subset)
-        if subsets and len(subsets) != len(ids):
-            raise DataError(f"{path}, line {row.line}: some pairs have a {columns.subset!r} and this one differs.")
     return Pairs(tuple(ids), tuple(left), tuple(right), np.array(gold, dtype=np.float64), tuple(subsets))
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
-import io
-import json
 import math
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,39 +18,9 @@ from embeval.core.signature import RESERVED_SUBSETS
 from embeval.data.pairs import MAX_SCORE, PairColumns, Pairs, load_pairs
 from embeval.errors import DataError
 from tests.support.data import write_jsonl, write_pairs
+from tests.support.row_kinds import KINDS, as_csv, as_parquet
 
 RawRow = dict[str, Any]
-
-
-def as_jsonl(rows: list[RawRow]) -> bytes:
-    """One object per line."""
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-
-
-def as_csv(rows: list[RawRow]) -> bytes:
-    """As Python's csv module writes it."""
-    buffer = io.StringIO(newline="")
-    writer = csv.DictWriter(buffer, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue().encode()
-
-
-def as_tsv(rows: list[RawRow]) -> bytes:
-    """Tabs between, nothing quoted."""
-    header = list(rows[0])
-    lines = ["\t".join(header), *("\t".join(str(row[name]) for name in header) for row in rows)]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def as_parquet(rows: list[RawRow]) -> bytes:
-    """As pyarrow writes it."""
-    buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), buffer)
-    return buffer.getvalue()
-
-
-KINDS = {"jsonl": as_jsonl, "csv": as_csv, "tsv": as_tsv, "parquet": as_parquet}
 
 
 def content(pairs: Pairs) -> tuple[Any, ...]:
