@@ -95,6 +95,10 @@ RERANKER_MODELS: dict[str, Callable[[Path], RerankerSpec]] = {
     "sentence_transformers": lambda folder: RerankerSpec(name=str(save_tiny_cross_encoder(folder / "model"))),
 }
 """Reranker backend -> a small model in a folder."""
+LANGUAGE_MODEL_FORMS: dict[str, Callable[[Path, Path], ModelSpec]] = {
+    "transformers": lambda checkpoint, folder: ModelSpec(name=str(checkpoint)),
+}
+"""Language model backend -> a checkpoint in the form that it runs, made in a folder."""
 NEED_A_SERVER = {"openai"}
 """Backends whose example talks to a local server."""
 WITHOUT_PROMPTS = {"precomputed"}
