@@ -21,7 +21,6 @@ from embeval.encoders import locate, modules, tokens, torch_checks, torch_runtim
 from embeval.encoders.backends.onnx import load_tokenizer, position_limit
 from embeval.encoders.backends.transformers import load_checkpoint
 from embeval.encoders.locate import Located
-from embeval.errors import ModelError
 from embeval.language_models import heads, kinds
 from embeval.language_models.model import COLUMNS, VariantBackend
 
@@ -72,10 +71,8 @@ class _Scorer:
         folder = modules.transformer_folder(located.folder, spec)
         model, _, remarks = load_checkpoint(folder, replace(spec, dtype="float32"), head=HEADS[kind])
         heads.refuse_untrained(model, spec.name)
-        if kind == "masked" and getattr(model.config, "is_decoder", False):
-            raise ModelError(f"Model {spec.name!r} has is_decoder set: it would see only the words before a mask.")
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
-        self._body, self._head = _parted(model, torch_runtime.torch_dtype(spec), device)
+        self._body, self._head = _parted(model, spec.name, torch_runtime.torch_dtype(spec), device)
         self._body = torch_runtime.made_fast(self._body, spec, runtime, device)
         torch_runtime.made_fast(self._head, replace(spec, dtype="float32"), replace(runtime, compile=False), device)
         self.info = EncoderInfo(
@@ -127,10 +124,10 @@ def _scores(logits: Any, wanted: Any) -> Any:
     return torch.stack([log_prob, larger.float(), equal.float()], dim=1)
 
 
-def _parted(model: Any, dtype: Any, device: str) -> tuple[Any, Any]:
+def _parted(model: Any, name: str, dtype: Any, device: str) -> tuple[Any, Any]:
     """(body in its number format, head in float32), which share nothing that a cast could reach."""
     body = model.base_model
-    head = heads.head_of(model)
+    head = heads.head_of(model, name)
     if dtype != next(body.parameters()).dtype:
         body = copy.deepcopy(body).to(dtype)
     return body.to(device), head.to(device)
