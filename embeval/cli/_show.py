@@ -82,6 +82,8 @@ def result(stored: Stored) -> None:
         "digest": shown.signature.model_digest[:8],
         **{f"prompt ({role})": repr(text) for role, text in shown.signature.prompts.items()},
     }
+    if shown.signature.tokenizer is not None:
+        model["tokenizer"] = shown.signature.tokenizer[:8]
     _pairs("Model", model)
     _pairs("Protocol", {**shown.signature.protocol, "digest": shown.signature.protocol_digest[:8]}, missing="null")
     if shown.imported is not None:

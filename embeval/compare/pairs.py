@@ -12,6 +12,7 @@ from embeval import metrics
 from embeval.compare.evidence import MEANS, Evidence, named
 from embeval.core.protocols import Metric, Undefined
 from embeval.core.records import ItemRecords
+from embeval.core.signature import other_tokens
 from embeval.core.specs import StatisticsOptions
 from embeval.core.words import have, plural
 from embeval.errors import NotComparableError, UnknownNameError
@@ -37,12 +38,14 @@ class Pair:
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """Metrics that both have, of the same version; the main one first."""
+        """Metrics that both have, of the same version, and per token of the same tokenizer; the main one first."""
         one, other = self.baseline.result, self.candidate.result
         names = [
             name
             for name in one.scores
-            if name in other.scores and one.signature.metrics.get(name) == other.signature.metrics.get(name)
+            if name in other.scores
+            and one.signature.metrics.get(name) == other.signature.metrics.get(name)
+            and self.other_tokens(name) is None
         ]
         return tuple(sorted(names, key=lambda name: (name != one.main_score, name)))
 
@@ -76,8 +79,16 @@ class Pair:
         for side in (one, other):
             if name not in side.scores:
                 return f"{side.model.label} has no {name} on {side.task.name}"
+        if (reason := self.other_tokens(name)) is not None:
+            return reason
         mine, theirs = one.signature.metrics.get(name), other.signature.metrics.get(name)
         return f"computed by version {mine} of the metric for the baseline and by {theirs} for the candidate"
+
+    def other_tokens(self, name: str) -> str | None:
+        """Why values of a metric are of tokens that aren't the same for both; None where they are, or are of none."""
+        if not metrics.is_per_token(name):
+            return None
+        return other_tokens(side.result.signature for side in (self.baseline, self.candidate))
 
     def refusal(self, metric: Metric, one: ItemRecords, other: ItemRecords) -> str | None:
         """Why there is no difference of a metric that both have; None where there is one."""

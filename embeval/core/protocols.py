@@ -212,15 +212,11 @@ class Index(Protocol):
         """The k best per query of float32 [Q, d], best first."""
 
 
-TOKENIZER = "tokenizer"
-"""Key of the protocol that names the tokeniser which values per token are of."""
-
-
 class Metric(Protocol):
     """One number from columns of item records.
 
-    A metric whose values are per token of a model's own tokeniser says ``per_token = True`` besides: such values are
-    ranked only where all results name one tokeniser in their protocol, under ``TOKENIZER``.
+    A metric whose values are per token of a model's own tokenizer says ``per_token = True`` besides: such values are
+    compared and ranked only where all results name one tokenizer in their signature (``signature.other_tokens``).
     """
 
     @property
@@ -305,6 +301,8 @@ class Collected:
     """Names of metrics that these records hold besides those that the task names: see ``PARITY_PREFIX``."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where things came from, as far as no number hangs on it; for the provenance."""
+    tokenizer: str | None = None
+    """Digest of the model's tokenizer, where metrics per token hang on it: see ``Signature.tokenizer``."""
 
 
 PARITY_PREFIX = "mteb_"

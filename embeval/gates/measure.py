@@ -121,7 +121,12 @@ def _both_bounds(contrast: Contrast, alpha: float) -> tuple[float | None, float 
 
 
 def paired(pair: Pair, ref: MetricRef) -> Paired:
-    """Both sides of a metric, defined and with a value on every item that should have one. Raises as ``alone``."""
+    """Both sides of a metric, defined and with a value on every item that should have one. Raises as ``alone``.
+
+    Raises ``EvidenceError`` too for a metric per token where the tokenizers differ.
+    """
+    if (reason := pair.other_tokens(ref.metric)) is not None:
+        raise EvidenceError(f"{ref.metric} of {ref.place}: {reason}.")
     for side in (pair.baseline, pair.candidate):
         _defined(_estimate(side, ref, replace(pair.statistics, resamples=0)).value, side, ref)
     found = pair.compared([ref.metric], slice_name=ref.slice, label=ref.label)[ref.metric]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from embeval.core.protocols import Metric
 from embeval.core.records import ANSWERABLE, Column
+from embeval.metrics import RatioOf
 
 Columns = Mapping[str, Column]
 Rows = npt.NDArray[np.intp]
@@ -30,21 +31,27 @@ def on_some_items(
 
     Everything is lost on as few of ``rows`` as it takes, drawn at random, and the others stay. A metric that is a mean
     has its worst value there; of one that reads several columns, the values of each are exchanged among these items
-    until they stand to what the data has as is worst for it: in the reverse of the right order, or moved by half.
+    until they stand to what the data has as is worst for it: in the reverse of the right order, or moved by half. A
+    ratio of sums has its worst value on these items by what it is a sum of, and they count as much as before.
     """
     own = [each for each in metric.columns if each not in GIVEN] or list(metric.columns[:1])
     reference = next((columns[each] for each in metric.columns if each in GIVEN and each not in own), None)
-    if reference is None and len(own) > 1:
+    if isinstance(metric, RatioOf):
+        own = [metric.numerator]
+    elif reference is None and len(own) > 1:
         reference, own = columns[own[1]], own[:1]
     down = value(columns) > target
-    scored = rows[np.isfinite(np.stack([columns[name][rows] for name in own])).all(axis=0)]
+    read = metric.columns if isinstance(metric, RatioOf) else own
+    scored = rows[np.isfinite(np.stack([columns[name][rows] for name in read])).all(axis=0)]
     order = rng.permutation(scored)
 
     def after(n: int, arranged: Arrangement) -> dict[str, Column]:
         hit, moved = order[:n], {}
         for name in own:
             moved[name] = columns[name].copy()
-            if reference is None:
+            if isinstance(metric, RatioOf):
+                moved[name][hit] = columns[metric.denominator][hit] * _rate(metric, target, down)
+            elif reference is None:
                 moved[name][hit] = _extreme(columns[name][scored], target, down)
             else:
                 moved[name][hit[np.argsort(reference[hit], kind="stable")]] = arranged(np.sort(columns[name][hit]))
@@ -103,9 +110,18 @@ ARRANGEMENTS: tuple[Arrangement, ...] = (_falling, _moved_by_half, _rising)
 """The orders in which values may stand to those of the data, of which one is the worst for a metric."""
 
 
+def _rate(metric: RatioOf, target: float, down: bool) -> float:
+    """The same of a ratio, per unit of its denominator: downwards nothing, upwards what makes it twice as large."""
+    return 0.0 if down else metric.at(_beyond(target))
+
+
 def _extreme(column: Column, target: float, down: bool) -> float:
     """The worst that a column may hold: downwards 0 where nothing is negative, upwards anything."""
     if down:
         return float(column.min(initial=0.0))
     highest = float(column.max(initial=0.0))
-    return highest if highest > target else target + abs(target) + 1.0
+    return highest if highest > target else _beyond(target)
+
+
+def _beyond(target: float) -> float:
+    return target + abs(target) + 1.0

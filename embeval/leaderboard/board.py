@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from embeval import metrics
 from embeval.core import border, strict_json
-from embeval.core.protocols import TOKENIZER, Metric
+from embeval.core.protocols import Metric
 from embeval.core.result import IMPORTED, Imported, MetricValue, Result, TrainedOn
-from embeval.core.signature import RESERVED_SUBSETS, STANDS
+from embeval.core.signature import RESERVED_SUBSETS, STANDS, other_tokens
 from embeval.core.words import plural
 from embeval.errors import UnknownNameError
 
@@ -30,10 +30,6 @@ TOLD_ELSEWHERE = (*STATE, "imported", STANDS)
 """Parts of a protocol that no heading has to tell."""
 TRAINED = "†"
 """Marks a value on data that the model was trained on."""
-NO_TOKENIZER = "values per token, and not all results name their tokeniser"
-"""Why a column takes no part in ranks, where nobody knows what its values are per."""
-SEVERAL_TOKENIZERS = "values per token of different tokenisers; per word or per character they could be ranked"
-"""Why a column takes no part in ranks, where its task has values of several tokenisers."""
 APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate."
 
 
@@ -473,18 +469,12 @@ def _both_ways(columns: tuple[ColumnKey, ...]) -> bool:
 
 def _refused(columns: tuple[ColumnKey, ...], rows: Sequence[Mapping[ColumnKey, Result]]) -> dict[ColumnKey, str]:
     """Why columns take no part in means and ranks, of those that don't."""
-    results = {column: [row[column] for row in rows if column in row] for column in columns}
-    # A protocol holds one tokeniser, so values of several stand in several columns.
-    tokenizers: dict[tuple[str, str, str, str], set[str | None]] = {}
-    for column in columns:
-        if getattr(_metric(column.metric), "per_token", False):
-            named = {each.signature.protocol.get(TOKENIZER) for each in results[column]}
-            tokenizers.setdefault(column[:4], set()).update(None if not name else str(name) for name in named)
-    return {
-        column: NO_TOKENIZER if None in own else SEVERAL_TOKENIZERS
+    reasons = {
+        column: other_tokens(row[column].signature for row in rows if column in row)
         for column in columns
-        if None in (own := tokenizers.get(column[:4], set())) or len(own) > 1
+        if metrics.is_per_token(column.metric)
     }
+    return {column: why for column, why in reasons.items() if why is not None}
 
 
 def _reranker(result: Result) -> str:

@@ -43,6 +43,17 @@ def get(name: str) -> Metric:
     raise UnknownNameError("metric", name, known)
 
 
+def is_per_token(name: str) -> bool:
+    """Whether values of a metric are per token of a model's own tokenizer.
+
+    An unknown metric, as imported results may have, is taken for one whose values are not.
+    """
+    try:
+        return getattr(get(name), "per_token", False)
+    except UnknownNameError:
+        return False
+
+
 @dataclass(frozen=True)
 class MeanOf:
     """The arithmetic mean of one column."""

@@ -53,6 +53,7 @@ class Evidence:
     labels: str | None = None
     trained_on: TrainedOn | None = None
     facts: ModelFacts | None = None
+    tokenizer: str | None = None
 
 
 def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings | None) -> list[Part]:
@@ -81,6 +82,7 @@ def signature(
     subset: str,
     metrics: Sequence[Metric],
     prompts: Mapping[str, str],
+    tokenizer: str | None = None,
 ) -> Signature:
     """What must be equal for two results to be compared."""
     return Signature(
@@ -88,6 +90,7 @@ def signature(
         metrics={metric.name: metric.version for metric in metrics},
         model_digest=model.digest,
         prompts=dict(prompts),
+        tokenizer=tokenizer,
     )
 
 
@@ -111,7 +114,9 @@ def _part(
         counts=dict(evidence.counts),
         warnings=evidence.warnings,
         labels=evidence.labels,
-        signature=signature(evidence.model, evidence.protocol, subset, evidence.metrics, evidence.prompts),
+        signature=signature(
+            evidence.model, evidence.protocol, subset, evidence.metrics, evidence.prompts, evidence.tokenizer
+        ),
         provenance=evidence.provenance,
         timings=timings,
         trained_on=evidence.trained_on,

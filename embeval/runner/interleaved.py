@@ -140,6 +140,7 @@ class _Turns:
             labels=old.labels,
             trained_on=old.trained_on,
             facts=old.facts,
+            tokenizer=old.signature.tokenizer,
         )
         parts = assemble.results(evidence, self._options.statistics, replace(old.timings, session=session))
         return tuple(self._store.put(part.result, part.records, part.run) for part in parts)

@@ -269,6 +269,7 @@ class _Worker:
             labels=_labels(task, payload),
             trained_on=_trained_on(encoder.spec, task.spec),
             facts=_facts(located, encoder),
+            tokenizer=collected.tokenizer,
         )
         parts = assemble.results(evidence, self._options.statistics, None)
         wall_s = time.perf_counter() - began - load_model_s
@@ -480,6 +481,7 @@ class _Worker:
             labels=labels,
             trained_on=old.trained_on,
             facts=old.facts,
+            tokenizer=old.signature.tokenizer,
         )
 
 

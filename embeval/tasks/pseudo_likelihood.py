@@ -137,6 +137,7 @@ class PseudoLikelihoodTask(LanguageTask):
             warnings=(*system.info.remarks, *_language.unknown(n_unknown, int(counts[0].sum()))),
             phases={"tokenize": planned - began, "encode": time.perf_counter() - planned},
             work=work,
+            tokenizer=self.tokenizer,
         )
 
     def _chunks(self, payload: Texts, system: LanguageModel) -> Iterator[tuple[list[int], list[Text]]]:

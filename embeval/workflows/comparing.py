@@ -8,6 +8,7 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from embeval import metrics
 from embeval.compare import changes, differences, evidence, pairs, repetitions, slices
 from embeval.compare.changes import Rankings
 from embeval.compare.differences import Names
@@ -18,7 +19,7 @@ from embeval.core.comparison import Comparison
 from embeval.core.ir import NOTHING, Run
 from embeval.core.progress import Progress
 from embeval.core.result import Result
-from embeval.core.signature import WHOLE
+from embeval.core.signature import WHOLE, other_tokens
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.words import plural
 from embeval.data.beir import RetrievalData
@@ -112,12 +113,12 @@ def compare(
     match.tell_unknown(named)
     matched = [each for candidate in candidates for each in match.pairs(baseline, candidate)]
     repeated = [each for candidate in candidates for each in match.repeated(baseline, candidate)]
-    if not matched and not repeated:
-        raise NotComparableError(_nothing(baseline, candidates, match), tuple(match.not_comparable))
     match.notes += [note for one in matched for note in _cut(request, one.pair)]
     compared = [*(each for one in matched for each in _metrics(request, one)), *repeated]
+    if not (matched or repeated) or (match.left_out and not compared):
+        raise NotComparableError(_nothing(baseline, candidates, match), tuple(match.not_comparable))
     _refuse_nowhere(request, matched, compared)
-    match.notes += _nowhere(request, compared)
+    match.notes += _nowhere(request, match, compared)
     by_label, few = _by_label(request, matched)
     return CompareReport(
         baseline=baseline.label,
@@ -162,11 +163,8 @@ def _refuse_bad(request: CompareRequest) -> None:
         raise UsageError("A comparison takes a baseline and a candidate at least: embeval compare A B.")
     if request.correction not in differences.CORRECTIONS:
         raise UnknownNameError("correction", request.correction, differences.CORRECTIONS)
-    if request.metrics:
-        from embeval import metrics
-
-        for name in request.metrics:
-            metrics.get(name)
+    for name in request.metrics:
+        metrics.get(name)
     if request.golden is not None and request.qrels is not None:
         raise UsageError("Say one of golden set and judgments: --golden or --qrels.")
 
@@ -178,11 +176,11 @@ def _refuse_nowhere(request: CompareRequest, matched: Sequence[Matched], compare
         raise UnknownNameError("metric of these results", request.metrics[0], known)
 
 
-def _nowhere(request: CompareRequest, compared: Sequence[Comparison]) -> list[str]:
+def _nowhere(request: CompareRequest, match: _Matching, compared: Sequence[Comparison]) -> list[str]:
     """Notes on metrics that were asked for and that no result has."""
     if request.all_metrics:
         return []
-    there = {each.metric for each in compared}
+    there = {each.metric for each in compared} | match.left_out
     return [f"No result that was compared has {name}." for name in request.metrics if name not in there]
 
 
@@ -215,9 +213,10 @@ def _metrics(request: CompareRequest, matched: Matched) -> tuple[Comparison, ...
 
 def _wanted(request: CompareRequest, pair: Pair) -> tuple[str, ...]:
     """Metrics of a pair. One that was asked for and that neither side has is left to the other tasks."""
-    return (
-        pair.metric_names if request.all_metrics else _wanted_of(request, pair.baseline.result, pair.candidate.result)
-    )
+    if request.all_metrics:
+        return pair.metric_names
+    wanted = _wanted_of(request, pair.baseline.result, pair.candidate.result)
+    return tuple(name for name in wanted if pair.other_tokens(name) is None)
 
 
 def _wanted_of(request: CompareRequest, one: Result, other: Result) -> tuple[str, ...]:
@@ -317,6 +316,8 @@ class _Matching:
         self._checked: dict[Path, Evidence] = {}
         self.not_comparable: list[str] = []
         self.notes: list[str] = []
+        self.left_out: set[str] = set()
+        """Metrics per token that were asked for, of results of different tokenizers."""
 
     def pairs(self, baseline: Side, candidate: Side) -> list[Matched]:
         """What can be compared of two sides that are one system each, by task."""
@@ -329,8 +330,29 @@ class _Matching:
             except EvaluationError as error:
                 self.not_comparable.append(str(error))
                 continue
-            found.append(Matched(made, Names(baseline.label, candidate.label)))
+            names = Names(baseline.label, candidate.label)
+            left_out = self._without_tokens(names, [made.baseline, made.candidate])
+            if not left_out or _wanted(self._request, made):
+                found.append(Matched(made, names))
         return found
+
+    def _without_tokens(self, names: Names, runs: Sequence[Evidence]) -> set[str]:
+        """The metrics per token that were asked for, where the tokenizers of the runs differ; told with the reason."""
+        one, other = runs[0].result, runs[-1].result
+        reason = other_tokens(each.result.signature for each in runs)
+        wanted = _wanted_of(self._request, one, other)
+        left_out = [name for name in wanted if metrics.is_per_token(name)]
+        if reason is None or not left_out:
+            return set()
+        self.left_out |= set(left_out)
+        both = sorted(name for name in one.scores if name in other.scores and not metrics.is_per_token(name))
+        instead = " ".join(f"--metric {name}" for name in both if name not in wanted)
+        advice = "" if both and not instead else f" Instead: {instead or 'run the task so that it has such values'}."
+        self.not_comparable.append(
+            f"{_name(self._key(one))}: {', '.join(left_out)} of {names.baseline} and {names.candidate} left out: "
+            f"{reason}.{advice}"
+        )
+        return set(left_out)
 
     def tell_unknown(self, found: Sequence[Side]) -> None:
         """Notes tasks that were asked for and that no side has, such as a name with a slip in it."""
@@ -354,7 +376,8 @@ class _Matching:
         for one, other in self._same_protocol(baseline, candidate):
             try:
                 runs = self._runs(one, baseline, one), self._runs(other, candidate, one)
-                wanted = _wanted_of(self._request, one.result, other.result)
+                left_out = self._without_tokens(names, [*runs[0], *runs[1]])
+                wanted = [each for each in _wanted_of(self._request, one.result, other.result) if each not in left_out]
                 found += repetitions.compared(runs[0], runs[1], wanted, names, self._request.statistics)
             except EvaluationError as error:
                 self.not_comparable.append(str(error))

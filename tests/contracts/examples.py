@@ -211,12 +211,25 @@ def summarization_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="summarization", dataset=DatasetRef(path="pairs.jsonl"))
 
 
+def texts_file(folder: Path) -> str:
+    """The name of a file of five texts."""
+    texts = ["restore the backup of the server", "a new token", "scan a page", "three users at night", "the archive"]
+    write_jsonl(folder / "texts.jsonl", [{"text": text} for text in texts])
+    return "texts.jsonl"
+
+
+def pseudo_likelihood_task(folder: Path) -> TaskSpec:
+    """Five texts."""
+    return TaskSpec(name="example", type="pseudo_likelihood", dataset=DatasetRef(path=texts_file(folder)))
+
+
 TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "bitext": bitext_task,
     "classification": classification_task,
     "clustering": clustering_task,
     "mteb": mteb_task,
     "pair_classification": pair_classification_task,
+    "pseudo_likelihood": pseudo_likelihood_task,
     "reranking": reranking_task,
     "retrieval": retrieval_task,
     "sts": sts_task,

@@ -38,12 +38,14 @@ def put(
     days: float = 0,
     documents: int | None = None,
     most_candidates: int | None = None,
+    tokenizer: str | None = None,
     **model_fields: Any,
 ) -> list[Stored]:
     """Stores what the runner makes of item columns, the result for ``all`` last.
 
     ``measured`` are the metrics, those that the columns are called after unless given; ``days`` moves the date, and
-    ``documents`` is the size of the corpus, of which the query with most candidates has so many.
+    ``documents`` is the size of the corpus, of which the query with most candidates has so many. ``tokenizer`` is the
+    digest of what metrics per token count.
     """
     n = len(next(iter(columns.values())))
     evidence = assemble.Evidence(
@@ -65,6 +67,7 @@ def put(
             for name, count in (("documents", documents), ("most_candidates", most_candidates))
             if count is not None
         },
+        tokenizer=tokenizer,
     )
     at = MADE_AT + timedelta(days=days)
     timings = Timings(started_at=at.isoformat(), wall_s=1.0, cpu_s=1.0)

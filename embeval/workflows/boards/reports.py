@@ -79,7 +79,8 @@ def _report(
         if pair is not None and column.metric in pair.metric_names:
             found.append((column, pair))
         else:
-            not_compared.append(f"{column.heading}: one of the two has no items of it that can be used.")
+            reason = None if pair is None else pair.other_tokens(column.metric)
+            not_compared.append(f"{column.heading}: {reason or 'one of the two has no items of it that can be used'}.")
     compared = [each for column, pair in found for each in differences.compared(pair, (column.metric,), names)]
     return CompareReport(
         baseline=reference.label,

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embeval.core import border, strict_json
-from embeval.core.signature import Signature
+from embeval.core.signature import NO_TOKENIZER, SEVERAL_TOKENIZERS, Signature, other_tokens
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # One type of number, so that equal in Python means equal in JSON.
@@ -85,3 +85,33 @@ def test_it_survives_json() -> None:
     back = border.load(Signature, strict_json.loads(strict_json.dumps(border.dump(whole))))
     assert back == whole
     assert back.protocol_digest == whole.protocol_digest
+
+
+def test_a_tokenizer_leaves_older_results_as_they_are() -> None:
+    """Null, it isn't written, so that their hash stays; set, it comes back, and is no part of the protocol."""
+    old = signature({"data": "ff"})
+    assert strict_json.dumps(border.dump(old)) == strict_json.dumps(
+        {"protocol": {"data": "ff"}, "metrics": {}, "model_digest": "m", "prompts": {}}
+    )
+    new = signature({"data": "ff"}, tokenizer="aa")
+    assert border.load(Signature, strict_json.loads(strict_json.dumps(border.dump(new)))) == new
+    assert border.dump(new) != border.dump(old)
+    assert new.protocol_digest == old.protocol_digest
+    assert new.differences(old) == ()
+
+
+@pytest.mark.parametrize(
+    ("tokenizers", "reason"),
+    [
+        ((), None),
+        (("aa",), None),
+        (("aa", "aa", "aa"), None),
+        (("aa", "bb"), SEVERAL_TOKENIZERS),
+        (("aa", None), NO_TOKENIZER),
+        ((None, None), NO_TOKENIZER),
+        ((None,), NO_TOKENIZER),
+    ],
+)
+def test_values_per_token_ask_for_one_named_tokenizer(tokenizers: tuple[str | None, ...], reason: str | None) -> None:
+    """All name the same: nothing is in the way. A missing name says nothing of which tokenizer it was."""
+    assert other_tokens(signature({}, tokenizer=each) for each in tokenizers) == reason

@@ -250,6 +250,36 @@ def test_a_correlation_falls_to_the_target_by_exchanged_values(target: float) ->
     assert np.array_equal(after["gold"], GOLD)
 
 
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("pppl_original", 20.0), ("pppl_original", 4.0), ("bits_per_character_original", 1.0), ("mlm_accuracy", 0.2)],
+)
+def test_a_ratio_of_sums_comes_to_the_target_by_whole_items(name: str, target: float) -> None:
+    """As few texts as it takes are worse, or better where that is asked for; what is counted stays as it was."""
+    metric = metrics.get(name)
+    counted = np.random.default_rng(0).integers(1, 30, N).astype(float)
+    per_unit = {"pppl_original": -2.0, "bits_per_character_original": -0.5, "mlm_accuracy": 0.6}[name]
+    above, below = metric.columns
+    columns = {above: per_unit * counted, below: counted}
+
+    def value(found: Mapping[str, Column]) -> float:
+        measured = metric.aggregate(found)
+        assert isinstance(measured, float)
+        return measured
+
+    after = worsening.on_some_items(columns, metric, np.arange(N), target, value=value, rng=np.random.default_rng(0))
+    assert after[below] is counted
+    changed = np.flatnonzero(after[above] != columns[above])
+    assert 0 < len(changed) < N
+    start = value(columns)
+    assert value(after) >= target if target > start else value(after) <= target
+    without = after[above].copy()
+    last = changed[np.argmax(counted[changed])]
+    without[last] = columns[above][last]
+    back = value({**after, above: without})
+    assert back < target if target > start else back > target
+
+
 def test_every_item_moves_with_noise_of_the_given_size() -> None:
     """The mean is exactly the target; the noise has the standard deviation asked for, within 20 %."""
     columns = {"ndcg_at_10": RANKED}

@@ -107,6 +107,14 @@ def test_items_of_each_part() -> None:
     }
 
 
+@pytest.mark.parametrize("tokenizer", [None, "aa"])
+def test_the_tokenizer_stands_in_the_signature_of_each_part(tokenizer: str | None) -> None:
+    """Of sub-sets and means as of the whole, and outside of the protocol."""
+    parts = assemble.results(replace(evidence(records(GOLD, COSINE, SUBSETS)), tokenizer=tokenizer), NONE, None)
+    assert [part.result.signature.tokenizer for part in parts] == [tokenizer] * 5
+    assert all("tokenizer" not in part.result.signature.protocol for part in parts)
+
+
 @pytest.mark.parametrize("subsets", [(), ["only"] * 7])
 def test_nothing_to_average(subsets: Sequence[str]) -> None:
     """Without sub-sets, or with a single one, there is one result: all."""

@@ -127,8 +127,12 @@ def fails(monkeypatch: pytest.MonkeyPatch, *names: str, error: Callable[[], Base
     monkeypatch.setattr(loading, "load_system", load)
 
 
-def test_times_in_turns_replace_those_alone(store: ResultStore, golden: Task[Any], by_hand: list[int]) -> None:
-    """One session for all, the values by hand, and all else as it was measured alone."""
+def test_times_in_turns_replace_those_alone(
+    store: ResultStore, golden: Task[Any], by_hand: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One session for all, the values by hand, and all else as it was measured alone, a named tokenizer too."""
+    collect = type(golden).collect
+    monkeypatch.setattr(type(golden), "collect", lambda *given: replace(collect(*given), tokenizer="aa"))
     list(local.run([HASHING, SMALL], [golden], store, FEW))
     alone = {name: (each.result, store.records(each)) for name, each in there(store).items()}
     outcomes = run(store, [golden])

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -328,6 +329,22 @@ def test_other_statistics_are_rescored_from_stored_items(
     assert contents(store) == contents(fresh)
     assert [stored.result.subset for stored in rescored[0].stored] == ["A", "B", "mean", "wmean", "all"]
     assert statuses(run(store, [pairs, golden], options=options)) == ["skipped", "skipped"]
+
+
+def test_a_tokenizer_is_kept_when_rescored(
+    store: ResultStore, pairs: Task[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the task named when it was evaluated stays in the signature of every result."""
+    collect = type(pairs).collect
+
+    def naming(self: Task[Any], payload: Any, system: System, progress: Progress) -> Collected:
+        return replace(collect(self, payload, system, progress), tokenizer="aa")
+
+    monkeypatch.setattr(type(pairs), "collect", naming)
+    for options, status in ((FEW, "done"), (RunOptions(statistics=StatisticsOptions(resamples=150)), "rescored")):
+        (outcome,) = run(store, [pairs], options=options)
+        assert outcome.status == status
+        assert [stored.result.signature.tokenizer for stored in outcome.stored] == ["aa"] * 5
 
 
 def test_rescoring_keeps_the_time_of_the_evaluation(store: ResultStore, pairs: Task[Any]) -> None:
@@ -682,7 +699,8 @@ def test_what_the_card_does_not_say_is_said_by_mteb(
         num_threads=1,
         batch_tokens=1,
     )
-    assert local._facts(Located(spec, tmp_path), info) == ModelFacts(
+    model: Any = SimpleNamespace(info=info)
+    assert local._facts(Located(spec, tmp_path), model) == ModelFacts(
         parameters=1000, dimensions=64, weight_bytes=2000, languages=languages, license=license_of
     )
 

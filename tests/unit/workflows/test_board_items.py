@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from embeval.core.ir import Run
+from embeval.core.signature import SEVERAL_TOKENIZERS
 from embeval.data.beir import load_beir
 from embeval.leaderboard import definition
 from embeval.leaderboard.snapshot import Item, Snapshot
@@ -134,6 +135,17 @@ def test_a_report_for_each_model_beside_the_reference(folder: Path) -> None:
     assert writing.check(found).stale == ()
     (folder / str(linked["new"])).unlink()
     assert [each.path.name for each in writing.check(found).stale] == [Path(str(linked["new"])).name]
+
+
+def test_a_report_says_why_values_per_token_are_not_compared(tmp_path: Path) -> None:
+    """Two tokenizers: the column is on the page as one that is not compared, with the reason."""
+    store = ResultStore(tmp_path / "results")
+    for model, tokenizer in (("old", "aa"), ("new", "bb")):
+        columns = {"nats": BEFORE, "masked_tokens": [1.0] * 8}
+        stored.put(store, columns, model=f"org/{model}", task="texts", measured=["mlm_loss"], tokenizer=tokenizer)
+    found, made = board(tmp_path, "reference: old\nreports: true\n")
+    (page,) = reports.pages(made, found).values()
+    assert f"texts: {SEVERAL_TOKENIZERS}." in read(page.decode()).text
 
 
 def test_no_reports_unless_asked_for(folder: Path) -> None:

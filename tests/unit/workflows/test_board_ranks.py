@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +11,12 @@ import pytest
 
 from embeval import metrics
 from embeval.core import strict_json
-from embeval.core.protocols import Metric
 from embeval.core.result import Imported, MetricValue
+from embeval.core.signature import NO_TOKENIZER, SEVERAL_TOKENIZERS
 from embeval.core.specs import StatisticsOptions
 from embeval.leaderboard import definition, ranking
-from embeval.leaderboard.board import NO_TOKENIZER, SEVERAL_TOKENIZERS, build
+from embeval.leaderboard.board import build
 from embeval.leaderboard.snapshot import Model, Snapshot
-from embeval.metrics import MeanOf
 from embeval.stats import paired
 from embeval.stats.student import two_sided
 from embeval.store.results import ResultStore, Stored
@@ -271,34 +270,12 @@ def test_p_values_agree_with_those_of_compare(store: ResultStore) -> None:
     assert found == pytest.approx(swapped[0], rel=0.2)
 
 
-@dataclass(frozen=True)
-class PerToken(MeanOf):
-    """Loss per token of a model's own tokeniser."""
-
-    per_token: bool = True
-
-
-LOSS = PerToken("loss_per_token", higher_is_better=False)
-
-
-@pytest.fixture
-def loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A metric per token, as a plug-in would bring it."""
-    known = metrics.get
-
-    def get(name: str) -> Metric:
-        return LOSS if name == LOSS.name else known(name)
-
-    monkeypatch.setattr(metrics, "get", get)
-
-
 def lost(store: ResultStore, name: str, seed: int, tokenizer: str | None) -> None:
-    """A result per token."""
-    protocol = {} if tokenizer is None else {"tokenizer": tokenizer}
-    put(store, {LOSS.name: values(seed)}, model=f"org/{name}", task="loss", protocol=protocol)
+    """A loss per token of a model's own tokenizer, of texts of one token."""
+    columns = {"nats": values(seed), "masked_tokens": [1.0] * len(values(seed))}
+    put(store, columns, model=f"org/{name}", task="loss", measured=["mlm_loss"], tokenizer=tokenizer)
 
 
-@pytest.mark.usefixtures("loss")
 @pytest.mark.parametrize(
     ("tokenizers", "refused"),
     [
@@ -329,3 +306,17 @@ def test_values_per_token_are_ranked_of_one_tokenizer_only(
     table = build([each.result for each in store.find()])
     assert [row.mean for row in table.rows] == pytest.approx(expected)
     assert any(each.startswith("Not ranked by loss") for each in table.remarks()) == (refused != {None})
+
+
+def test_values_per_word_are_ranked_whatever_the_tokenizers(store: ResultStore) -> None:
+    """The same nats over the same words: one column, ranked by the smaller loss, though tokens differ."""
+    for name, seed, tokenizer in (("one", 1, "wordpiece"), ("other", 2, "bpe"), ("old", 3, None)):
+        columns = {"nats": values(seed), "masked_words": [2.0] * len(values(seed))}
+        put(store, columns, model=f"org/{name}", task="loss", measured=["mlm_loss_per_word"], tokenizer=tokenizer)
+    made = built(store)
+    assert [column.refused for column in made.columns] == [None]
+    means = {model.label: model.cells[0].value for model in made.models if model.cells[0] is not None}
+    assert means == pytest.approx(
+        {name: np.mean(values(seed)) / 2 for name, seed in (("one", 1), ("other", 2), ("old", 3))}
+    )
+    assert [model.label for model in made.models] == sorted(means, key=lambda name: means[name] or 0.0)
