@@ -77,12 +77,12 @@ WHY_NOT: Mapping[str, str] = {
     "replaced",
     "causal": "it is a causal language model, which sees only the words before each word",
     "replaced": "ELECTRA's discriminator tells replaced tokens from kept ones and gives no probabilities of words",
-    "hashing": "it counts words and holds no model of language. Give a masked language model",
+    "hashing": "it counts words and holds no model of language. Give a language model",
     "static": "it is a table with one vector per token, without a head that gives probabilities of words",
     "endpoint": "its endpoint gives vectors and no probabilities of words. Give a model whose files are here",
     "vectors": "it is a file of vectors, which no probability of a word can be asked of. Give the model itself",
-    "ranks": "it ranks documents and gives no probabilities of words. Give a masked language model",
-    "systems": "it is several systems whose rankings become one, and no language model. Give a masked language model",
+    "ranks": "it ranks documents and gives no probabilities of words. Give a language model",
+    "systems": "it is several systems whose rankings become one, and no language model. Give a language model",
     "backend": "its backend runs no models with a language-model head. Use the backend transformers or onnx",
 }
 """What stands in the way, by kind."""

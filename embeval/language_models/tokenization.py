@@ -70,6 +70,8 @@ class Frame:
     """Ids that are no content, unknown tokens not among them."""
     n_tokens: int
     """Entries of the vocabulary."""
+    unknown_id: int | None = None
+    """The token that stands for what the tokenizer doesn't know; None where there is none."""
 
     @classmethod
     def of(cls, tokenizer: Any, name: str) -> Frame:
@@ -89,6 +91,7 @@ class Frame:
             begin_id=tokenizer.bos_token_id,
             special=special,
             n_tokens=len(tokenizer),
+            unknown_id=unknown,
         )
 
     def around(self, ids: Ids) -> Ids:

@@ -223,6 +223,14 @@ def pseudo_likelihood_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="pseudo_likelihood", dataset=DatasetRef(path=texts_file(folder)))
 
 
+def replaced_tokens_task(folder: Path) -> TaskSpec:
+    """Five texts, of which every other token is replaced, so that none is left as it is."""
+    options = {"probability": 0.5}
+    return TaskSpec(
+        name="example", type="replaced_tokens", dataset=DatasetRef(path=texts_file(folder)), options=options
+    )
+
+
 TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "bitext": bitext_task,
     "classification": classification_task,
@@ -230,6 +238,7 @@ TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "mteb": mteb_task,
     "pair_classification": pair_classification_task,
     "pseudo_likelihood": pseudo_likelihood_task,
+    "replaced_tokens": replaced_tokens_task,
     "reranking": reranking_task,
     "retrieval": retrieval_task,
     "sts": sts_task,

@@ -101,6 +101,7 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def masked(example: Example, text: Text, places: list[int]) -> npt.NDArray[np.int32]:
     """A text as the model sees it, masked at these places of its own."""
     ids = text.ids.copy()
+    assert example.model.frame.mask_id is not None
     ids[places] = example.model.frame.mask_id
     return example.model.frame.around(ids)
 
@@ -264,6 +265,7 @@ def test_limits_are_the_places_that_a_model_has(example: Example) -> None:
     text = next(example.model.tokens(["old server " * 40]))
     ids = text.ids[: limit - 2].copy()
     target = int(ids[-1])
+    assert frame.mask_id is not None
     ids[-1] = frame.mask_id
     whole = frame.around(ids)
     assert len(whole) == limit

@@ -8,6 +8,7 @@ float32, since differences of log-probabilities are what everything is read off.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -96,6 +97,38 @@ class _Scorer:
         places: npt.NDArray[np.intp],
         targets: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.float32]:
+        wanted = self._torch.from_numpy(targets).to(self._device)
+        found: npt.NDArray[np.float32] = self._of_logits(
+            features, rows, places, lambda logits, part: _scores(logits, wanted[part])
+        )
+        return found
+
+    def draw(
+        self,
+        features: dict[str, npt.NDArray[np.int64]],
+        rows: npt.NDArray[np.intp],
+        places: npt.NDArray[np.intp],
+        uniforms: npt.NDArray[np.float64],
+        n_tokens: int,
+    ) -> npt.NDArray[np.int64]:
+        """int64 [M]: a token for each place, drawn from the model's distribution over its first ``n_tokens``.
+
+        Token j is the first whose cumulated probability is above ``uniforms[j]``, in float64 on the CPU.
+        """
+        below = self._torch.from_numpy(uniforms)
+        found: npt.NDArray[np.int64] = self._of_logits(
+            features, rows, places, lambda logits, part: _drawn(logits[:, :n_tokens], below[part])
+        )
+        return found
+
+    def _of_logits(
+        self,
+        features: dict[str, npt.NDArray[np.int64]],
+        rows: npt.NDArray[np.intp],
+        places: npt.NDArray[np.intp],
+        give: Callable[[Any, slice], Any],
+    ) -> Any:
+        """What ``give`` makes of the scores [m, V] of a part of the places, for all of them end to end."""
         torch = self._torch
         n, longest = features["input_ids"].shape
         before = places - 1 if self._kind == "causal" else places
@@ -103,14 +136,9 @@ class _Scorer:
             inputs = {name: torch.from_numpy(array).to(self._device) for name, array in features.items()}
             hidden = self._body(**inputs)[0]  # without types: models that have them take 0, and GPT-2 none
             at = hidden[torch.from_numpy(rows).to(self._device), torch.from_numpy(before).to(self._device)].float()
-            wanted = torch.from_numpy(targets).to(self._device)
             step = max(1, LOGITS_AT_ONCE // self._head.width)
-            parts = [
-                _scores(self._head.logits(at[start : start + step]), wanted[start : start + step])
-                for start in range(0, len(at), step)
-            ]
-            found: npt.NDArray[np.float32] = torch.cat(parts).cpu().numpy()
-        return found
+            bounds = [slice(start, start + step) for start in range(0, len(at), step)]
+            return torch.cat([give(self._head.logits(at[part]), part) for part in bounds]).cpu().numpy()
 
 
 def _scores(logits: Any, wanted: Any) -> Any:
@@ -122,6 +150,15 @@ def _scores(logits: Any, wanted: Any) -> Any:
     larger = (logits > own).sum(dim=1)
     equal = (logits == own).sum(dim=1)
     return torch.stack([log_prob, larger.float(), equal.float()], dim=1)
+
+
+def _drawn(logits: Any, uniforms: Any) -> Any:
+    """int64 [M]: the token at each uniform number [M] of the distribution of scores [M, V]."""
+    import torch
+
+    cumulated = logits.cpu().double().softmax(dim=1).cumsum(dim=1)
+    found = torch.searchsorted(cumulated, uniforms[:, None] * cumulated[:, -1:], right=True)[:, 0]
+    return found.clamp_max(logits.shape[1] - 1)
 
 
 def _parted(model: Any, name: str, dtype: Any, device: str) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from embeval.core.specs import ModelSpec, RuntimeOptions
 from embeval.encoders import loading as encoders
 from embeval.errors import ModelError
 from embeval.language_models import loading
+from embeval.language_models.model import LanguageModel
 from tests.support.models import (
     DISCRIMINATOR,
     FAMILIES,
@@ -31,7 +32,7 @@ BIASES = {
 """Family -> a weight of its head that stays at 0 or 1 until it is trained; BERT's for the others."""
 
 
-def load(folder: Path, **spec: Any) -> loading.LanguageModel:
+def load(folder: Path, **spec: Any) -> LanguageModel:
     """The language model of a folder, of its own kind."""
     located = encoders.resolve(ModelSpec(name=str(folder), **spec))
     kind: Any = loading.known_of(located)[0]

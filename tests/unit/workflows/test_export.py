@@ -28,7 +28,7 @@ from embeval.workflows.export import Report
 from embeval.workflows.samples import Sample
 from tests.support.commands import command, environment
 from tests.support.exports import copy_of, cross_encoder, exported, exported_cross_encoder, source
-from tests.support.models import WORDS
+from tests.support.words import WORDS
 
 SAMPLE = Sample("words", tuple(f"{left} {right}" for left in WORDS[:6] for right in WORDS[20:26]), None)
 
