@@ -127,11 +127,9 @@ def save_xlnet_tokenizer(folder: Path) -> Any:
 
 HIDDEN = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 T5 = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "relative_attention_num_buckets": 8}
-BEHIND_PADDING = {**HIDDEN, "max_position_embeddings": 64, "type_vocab_size": 1}
 SIZES: dict[str, dict[str, Any]] = {
     "albert": {**HIDDEN, "max_position_embeddings": 64, "embedding_size": 16},
     "bert": {**HIDDEN, "max_position_embeddings": 64},
-    "camembert": BEHIND_PADDING,
     "deberta-v2": {
         **HIDDEN,
         "max_position_embeddings": 64,
@@ -155,10 +153,9 @@ SIZES: dict[str, dict[str, Any]] = {
     },
     "mpnet": {**HIDDEN, "max_position_embeddings": 64},
     "qwen3": {**HIDDEN, "max_position_embeddings": 64, "num_key_value_heads": 1, "head_dim": 16},
-    "roberta": BEHIND_PADDING,
+    "roberta": {**HIDDEN, "max_position_embeddings": 64, "type_vocab_size": 1},
     "t5": {**T5, "feed_forward_proj": "relu"},
     "umt5": {**T5, "feed_forward_proj": "gated-gelu"},
-    "xlm-roberta": BEHIND_PADDING,
     "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64},
 }
 """Type of a model of transformers -> its sizes, each in the words of that type."""
@@ -190,7 +187,8 @@ def _save_random(
     import torch
     import transformers
 
-    settings = transformers.CONFIG_MAPPING[kind](**{**SIZES[kind], **config})
+    sizes = SIZES.get(kind, SIZES["roberta"])  # CamemBERT and XLM-R are RoBERTa by other names
+    settings = transformers.CONFIG_MAPPING[kind](**{**sizes, **config})
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng():
         model = getattr(transformers, head).from_config(settings)

@@ -22,6 +22,7 @@ TYPES = {
     "pair_classification": "PairClassification",
     "bitext": "BitextMining",
     "summarization": "Summarization",
+    "replaced_tokens": "ReplacedTokens",
 }
 """Types of tasks of one's own in mteb's words."""
 SHOWN = 3

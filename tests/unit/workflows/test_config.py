@@ -19,6 +19,7 @@ from embeval.mteb_bridge.tasks.classification import ClassificationOptions, Clas
 from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTask
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
+from embeval.tasks.replaced_tokens import ReplacedTokensOptions, ReplacedTokensTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
@@ -100,6 +101,14 @@ tasks:
     max_documents: 50
     batch_size: 32
     max_depth: 2
+  - name: told
+    type: replaced_tokens
+    data: held-out.txt
+    probability: 0.2
+    seed: 7
+    draws: 3
+    generator: null
+    unit: paragraph
 results: out
 data: sets
 mirror: more-copies
@@ -200,7 +209,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, told = config.tasks
+    assert isinstance(told, ReplacedTokensTask)
+    assert told.options == ReplacedTokensOptions(probability=0.2, seed=7, draws=3, unit="paragraph")
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
