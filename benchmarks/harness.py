@@ -46,16 +46,21 @@ def data_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def machine() -> dict[str, Any]:
+    """The machine and the versions that figures are made with."""
+    found: dict[str, Any] = dump(provenance.collect())
+    found.pop("extra")
+    return found
+
+
 def write(name: str, figures: Mapping[str, Any]) -> None:
     """Prints figures and writes them to ``results/<name>.json`` beside the machine's description."""
-    machine = dump(provenance.collect())
-    machine.pop("extra")
     RESULTS.mkdir(exist_ok=True)
     content = {
         "benchmark": name,
         "command": " ".join([f"python -m benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine,
+        "machine": machine(),
         "figures": dict(figures),
     }
     (RESULTS / f"{name}.json").write_text(strict_json.dumps(content), encoding="utf-8")

@@ -9,7 +9,6 @@ Source: Clark et al., ICLR 2020.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,11 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from embeval.encoders import batching
+from embeval.encoders.tokens import whole
 from embeval.errors import ModelError
 from embeval.language_models.model import KEPT, REPLACED, LanguageModel
 from embeval.language_models.tokenization import Frame, Text
 from embeval.language_models.variants import Ids, Places, Variants, packed
 from embeval.language_models.windows import starts
+from embeval.stats import rng
 
 Uniforms = npt.NDArray[np.float64]
 
@@ -38,16 +39,10 @@ class Choice:
 
 def choose(text: str, tokens: Text, *, probability: float, seed: int, draw: int) -> Choice:
     """Each token that is content with that probability. A larger probability chooses the same and more."""
-    digest = hashlib.sha256(f"{seed}\0{draw}\0".encode() + text.encode("utf-8", "surrogatepass")).digest()
-    both = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little"))).random((len(tokens), 2))
+    random = np.random.default_rng(rng.seed_sequence(seed, "replaced tokens", str(draw), whole(text)))
+    both = random.random((len(tokens), 2))
     places = np.flatnonzero(tokens.scored & (both[:, 0] < probability))
     return Choice(places, both[places, 1])
-
-
-def candidates(frame: Frame) -> Ids:
-    """int32 [C]: the entries of a vocabulary that are no special token."""
-    special = [*frame.special, *([] if frame.unknown_id is None else [frame.unknown_id])]
-    return np.setdiff1d(np.arange(frame.n_tokens, dtype=np.int32), np.array(special, dtype=np.int32))
 
 
 def at_random(choice: Choice, among: Ids) -> Ids:

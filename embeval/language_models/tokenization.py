@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ class Frame:
     n_tokens: int
     """Entries of the vocabulary."""
     unknown_id: int | None = None
-    """The token that stands for what the tokenizer doesn't know; None where there is none."""
+    """The token that stands for what the tokenizer doesn't know; None where it knows every text."""
 
     @classmethod
     def of(cls, tokenizer: Any, name: str) -> Frame:
@@ -93,6 +94,12 @@ class Frame:
             n_tokens=len(tokenizer),
             unknown_id=unknown,
         )
+
+    @cached_property
+    def words(self) -> Ids:
+        """int32 [C]: entries of the vocabulary that may stand for another: all but special tokens and the unknown."""
+        without = [*self.special, *([] if self.unknown_id is None else [self.unknown_id])]
+        return np.setdiff1d(np.arange(self.n_tokens, dtype=np.int32), np.array(without, dtype=np.int32))
 
     def around(self, ids: Ids) -> Ids:
         """int32 [T]: a text, or a part of one, as the model sees it."""

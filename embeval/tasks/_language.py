@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import ModelSpec, TaskSpec
+from embeval.errors import EvaluationError
 from embeval.language_models import kinds
 from embeval.language_models.model import LanguageModel
 
@@ -47,3 +48,15 @@ def unknown(n_unknown: int, n_tokens: int) -> Sequence[str]:
         return ()
     share = f"{n_unknown} of the {n_tokens} tokens"
     return (f"The tokenizer does not know {share}: what stands for them is easy to predict, so scores look better.",)
+
+
+def check_masks(model: LanguageModel) -> None:
+    """Raises ``EvaluationError`` where a masked model can't hide a token, or has no room for one."""
+    if model.frame.mask_id is None:
+        raise EvaluationError(
+            f"The tokenizer of {model.spec.label} has no mask token, so nothing can be hidden from the model."
+        )
+    if model.room is not None and model.room < 1:
+        raise EvaluationError(
+            f"{model.spec.label} takes {model.limit} tokens, which its special tokens fill: none is left for a text."
+        )

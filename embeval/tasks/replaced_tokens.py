@@ -281,8 +281,7 @@ def _filled(
     """What each chosen token becomes, per text."""
     if generator is not None:
         return replacement.by_generator(generator, texts, choices)
-    among = replacement.candidates(system.frame)
-    return [replacement.at_random(choice, among) for choice in choices]
+    return [replacement.at_random(choice, system.frame.words) for choice in choices]
 
 
 def _find(given: GeneratorOptions | str | None, spec: TaskSpec, *, root: Path) -> Located | None:

@@ -231,10 +231,17 @@ def replaced_tokens_task(folder: Path) -> TaskSpec:
     )
 
 
+def masked_lm_task(folder: Path) -> TaskSpec:
+    """Five texts, each with a mask."""
+    data = DatasetRef(path=texts_file(folder))
+    return TaskSpec(name="example", type="masked_lm", dataset=data, options={"at_least_one": True})
+
+
 TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "bitext": bitext_task,
     "classification": classification_task,
     "clustering": clustering_task,
+    "masked_lm": masked_lm_task,
     "mteb": mteb_task,
     "pair_classification": pair_classification_task,
     "pseudo_likelihood": pseudo_likelihood_task,

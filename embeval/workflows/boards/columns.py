@@ -23,8 +23,9 @@ TYPES = {
     "bitext": "BitextMining",
     "summarization": "Summarization",
     "replaced_tokens": "ReplacedTokens",
+    "masked_lm": "MaskedTokens",
 }
-"""Types of tasks of one's own in mteb's words."""
+"""Types of tasks of one's own in mteb's words, or in words like these."""
 SHOWN = 3
 """Tasks of which it is told that they aren't those of published values."""
 

@@ -80,7 +80,7 @@ def test_the_choice_hangs_on_text_seed_and_draw_alone() -> None:
 def test_any_word_is_equally_likely(tmp_path: Path) -> None:
     """A grid of numbers gives each of the vocabulary as often, and no special token; the unknown one is special."""
     model = model_of(save_tokenizer(tmp_path), lambda ids, place, target: 0.5)
-    among = replacement.candidates(model.frame)
+    among = model.frame.words
     names = model.token_names(among.tolist())
     assert len(among) == model.frame.n_tokens - 5
     assert not {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} & set(names)

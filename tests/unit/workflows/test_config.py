@@ -13,12 +13,14 @@ import pytest
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.verdict import Waiver
 from embeval.data.pairs import PairColumns
+from embeval.data.texts import TextColumns
 from embeval.errors import ConfigError, DataError, UsageError
 from embeval.gates.policy import Resampling
 from embeval.mteb_bridge.tasks.classification import ClassificationOptions, ClassificationTask
 from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTask
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
+from embeval.tasks.masked_lm import MaskedLmOptions, MaskedLmTask
 from embeval.tasks.replaced_tokens import ReplacedTokensOptions, ReplacedTokensTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
@@ -109,6 +111,16 @@ tasks:
     draws: 3
     generator: null
     unit: paragraph
+  - name: masked
+    type: masked_lm
+    data: texts.jsonl
+    masking: aligned
+    probability: 0.2
+    draws: 3
+    seed: 5
+    at_least_one: true
+    unit: line
+    columns: {text: body}
 results: out
 data: sets
 mirror: more-copies
@@ -209,7 +221,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups, told = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, told, masked = config.tasks
     assert isinstance(told, ReplacedTokensTask)
     assert told.options == ReplacedTokensOptions(probability=0.2, seed=7, draws=3, unit="paragraph")
     assert isinstance(docs, RetrievalTask)
@@ -251,6 +263,10 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert groups.options == ClusteringOptions(
         draws=4, documents_per_draw=99, max_documents=50, batch_size=32, max_depth=2
     )
+    assert isinstance(masked, MaskedLmTask)
+    assert masked.options == MaskedLmOptions(
+        masking="aligned", probability=0.2, draws=3, seed=5, at_least_one=True, columns=TextColumns(text="body")
+    )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
     assert config.bm25 is False
@@ -285,6 +301,7 @@ def test_no_key_is_forgotten_above() -> None:
         "StatisticsOptions",
         "ModelSpec",
         "PairColumns",
+        "TextColumns",
         "Policy",
         "Rule",
         "Resampling",
