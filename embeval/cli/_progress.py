@@ -43,6 +43,13 @@ class Bar:
             self._progress.stop()
             self._progress = None
 
+    def note(self, text: str) -> None:
+        """A line above it, which stays."""
+        if self._progress is None:
+            _line(text)
+        else:
+            self._progress.console.print(f"  {text}")
+
 
 class Lines:
     """A line now and then, for logs and CI."""
@@ -67,3 +74,11 @@ class Lines:
 
     def finish(self) -> None:
         """Stops counting."""
+
+    def note(self, text: str) -> None:
+        """A line of its own."""
+        _line(text)
+
+
+def _line(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)

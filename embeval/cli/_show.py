@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embeval.cli import _state, _tables
 from embeval.core import strict_json
 from embeval.core.result import Imported, MetricValue, Result
+from embeval.core.words import plural
 from embeval.leaderboard.board import APPROXIMATE
 from embeval.leaderboard.render.cells import number
 from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
-from embeval.workflows.report import Item, LabelValue, SliceValue
+from embeval.workflows.report import FieldValue, Item, ItemTokens, LabelValue, SliceValue
 
 TRAINED_ON = {
     "declared": "declared to hold this data, or data that overlaps with it: not zero-shot",
@@ -59,15 +60,49 @@ def items(metric: str, values: list[Item]) -> None:
     _state.out(_tables.fitting(["Item", metric, *names], rows, _state.console(), right=(metric,), spare=names))
 
 
-def result(stored: Stored) -> None:
-    """Prints everything that a result says."""
+def tokens(shown: ItemTokens) -> None:
+    """Prints the tokens of an item: how probable each is, and the more surprising, the longer its bar."""
+    found = shown.tokens
+    modes = list(found.log_probs)
+    nats = -found.log_probs[modes[0]].astype(float)
+    longest = max([1.0, *nats.tolist()])
+    rows = [
+        [
+            token,
+            str(found.word[row]),
+            *(f"{float(found.log_probs[mode][row]):.4f}" for mode in modes),
+            "▇" * round(BAR * float(nats[row]) / longest),
+        ]
+        for row, token in enumerate(found.tokens)
+    ]
+    totals = [shown.values.get(f"pll_{mode}") for mode in modes]
+    headings = ["Token", "Word", *(f"ln p, {mode}" for mode in modes), "Surprise"]
+    right = ("Word", *headings[2:-1])
+    _state.out(f"Item {shown.id}, {plural(len(found), 'token')}")
+    if len(found):
+        _state.out(
+            _tables.fitting(headings, rows, _state.console(), right=right, whole=("Token",), spare=("Surprise", "Word"))
+        )
+    for mode, total in zip(modes, totals, strict=True):
+        _state.out(f"PLL, {mode}: {'not scored' if total is None else f'{total:.4f}'}")
+
+
+BAR = 24
+"""Characters of the longest bar."""
+
+
+def result(stored: Stored, fields: Sequence[FieldValue] = ()) -> None:
+    """Prints everything that a result says, and its main metric by field where there are fields."""
     shown = stored.result
     title(shown)
     if shown.error is not None:
         _state.out(f"Failed: {shown.error.type}: {shown.error.message}")
     if shown.scores:
         _state.out(_tables.scores(_ordered(shown), shown.statistics.level, _state.console()))
-        if any(value.approximate for value in shown.scores.values()):
+        if fields:
+            _state.out(_tables.by_field(shown.main_score or "", fields, shown.statistics.level, _state.console()))
+        of_fields = [value for field in fields for value in (field.value, *(part.value for part in field.parts))]
+        if any(value.approximate for value in (*shown.scores.values(), *of_fields)):
             _state.out(APPROXIMATE)
     for warning in shown.warnings:
         _state.out(f"Note: {warning}")

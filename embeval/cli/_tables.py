@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from embeval import metrics
 from embeval.core.result import MetricValue
 from embeval.leaderboard.board import RowKey, unique_labels
 from embeval.leaderboard.render.cells import cell_text, number
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
+    from embeval.core.result import Result
     from embeval.leaderboard.board import Board, ColumnKey, Row
     from embeval.runner.local import Outcome
     from embeval.store.results import Stored
+    from embeval.workflows.report import FieldValue
 
 UNBOUNDED = 100_000
 """Columns of a terminal in which any table fits: what a layout would like to have."""
@@ -193,6 +196,55 @@ def scores(values: Iterable[tuple[str, MetricValue]], level: float, console: Con
     headings = ["Metric", "Value", heading, "Items", "Unscored"]
     spare = () if unscored else ("Unscored",)
     return fitting(headings, rows, console, right=("Value", "Items", "Unscored"), whole=("Metric",), spare=spare)
+
+
+CHANCE = {-1: "below chance", 0: "at chance", 1: ""}
+"""Where a value stands to what guessing gets, in words."""
+
+
+def chance(metric: str, value: MetricValue) -> str:
+    """Whether a value is no better than guessing, by its interval; nothing where that is not known."""
+    level = getattr(metrics.get(metric), "chance", None)
+    if level is None or value.ci_low is None or value.ci_high is None:
+        return ""
+    return CHANCE[(value.ci_low > level) - (value.ci_high < level)]
+
+
+def by_field(metric: str, values: Iterable[FieldValue], level: float, console: Console) -> RenderableType:
+    """A metric by field, each with its sub-sets below it."""
+    heading = f"{level * 100:g} % interval"
+
+    def row(name: str, value: MetricValue) -> list[str]:
+        return [name, str(value.n_items), value_text(value), interval(value), chance(metric, value)]
+
+    rows = []
+    for field in values:
+        rows.append(row(field.label, field.value))
+        rows += [row(f"  {part.label}", part.value) for part in field.parts]
+    headings = ["Field, sub-set", "Items", metric, heading, ""]
+    return fitting(headings, rows, console, right=("Items", metric), whole=(heading,), spare=("Items", ""))
+
+
+def fields(found: Iterable[tuple[Result, Sequence[FieldValue]]], console: Console) -> RenderableType:
+    """Main metrics by field, a line for each field of each result."""
+    shown = [(result, values) for result, values in found if values]
+    labels = unique_labels({RowKey.of(result) for result, _ in shown})
+    rows = [
+        [
+            labels[RowKey.of(result)],
+            result.task.name,
+            each.label,
+            result.main_score or "",
+            value_text(each.value),
+            interval(each.value),
+            str(each.value.n_items),
+            chance(result.main_score or "", each.value),
+        ]
+        for result, values in shown
+        for each in values
+    ]
+    headings = ["Model", "Task", "Field", "Metric", "Value", "Interval", "Items", ""]
+    return fitting(headings, rows, console, right=("Value", "Items"), spare=("Items", "Metric", ""))
 
 
 def board(shown: Board, console: Console) -> RenderableType:

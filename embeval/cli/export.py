@@ -43,7 +43,8 @@ def export(
         typer.Option(
             "--sample",
             envvar="EMBEVAL_SAMPLE",
-            help="Texts to compare and calibrate on: a task as for run -t; pairs also give the change in Spearman.  "
+            help="Texts to compare and calibrate on: a task as for run -t, of documents, pairs or texts; pairs also "
+            "give the change in Spearman.  "
             "(default: those that come with the package)",
         ),
     ] = None,
@@ -68,6 +69,25 @@ def export(
             max=1.0,
         ),
     ] = None,
+    lm_head: Annotated[
+        bool,
+        typer.Option(
+            "--lm-head",
+            envvar="EMBEVAL_LM_HEAD",
+            help="With the language-model head, for tasks that score tokens (pseudo_likelihood, masked_lm …); without "
+            "it the graph gives vectors.",
+        ),
+    ] = False,
+    max_loss_change: Annotated[
+        float | None,
+        typer.Option(
+            "--max-loss-change",
+            envvar="EMBEVAL_MAX_LOSS_CHANGE",
+            help="With --lm-head: largest change of the mean loss that passes, in nats a token, in place of the "
+            "bounds of each precision.",
+            min=0.0,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", envvar="EMBEVAL_FORCE", help="Replaces an earlier export.")] = False,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
@@ -81,7 +101,10 @@ def export(
     is 3. Bounds on the smallest cosine and on the nearest ten that stay the
     same: fp32 0.9999 and 99 %, fp16 0.999 and 95 %, int8 0.97 and 80 %. For a
     cross-encoder (a reranker) the same figures bound the rank correlation of
-    its scores, and the queries that keep their best document.
+    its scores, and the queries that keep their best document. With --lm-head
+    they are on log-probabilities of tokens, in nats: mean difference, change of
+    the mean loss, first guesses that stay: fp32 0.001, 0.001, 99 %, fp16 0.02,
+    0.01, 98 %, int8 0.3, 0.1, 90 %.
 
     Examples: embeval export demo -o minilm --precision fp32,int8  ·  embeval run -m onnx:minilm,dtype=int8 -t demo-docs
     """
@@ -102,6 +125,8 @@ def export(
         runtime=_state.runtime(device=device, num_threads=threads),
         min_cosine=min_cosine,
         min_spearman=min_spearman,
+        max_loss_change=max_loss_change,
+        lm_head=lm_head,
         overwrite=force,
         say=lambda text: _state.note(f"{text} …"),
     )
@@ -144,12 +169,16 @@ def _show(report: Report) -> None:
     from embeval.cli import _tables
     from embeval.core import figures
     from embeval.encoders.parity import Parity
+    from embeval.language_models.parity import TokenParity
     from embeval.rerankers.parity import ScoreParity
 
     def measured(trial: Trial) -> list[str]:
         parity = trial.parity
         if isinstance(parity, ScoreParity):
             return [f"{parity.spearman:.6f}", f"{parity.max_abs:.1e}", f"{parity.top_1:.1%}"]
+        if isinstance(parity, TokenParity):
+            changes = [f"{parity.mean_abs:.1e}", f"{parity.max_abs:.1e}", f"{parity.loss_change:+.1e}"]
+            return [*changes, f"{parity.top_1:.1%}"]
         assert isinstance(parity, Parity)
         return [
             f"{parity.cosine_min:.6f}",
@@ -171,11 +200,18 @@ def _show(report: Report) -> None:
         rows.append(cells(each.precision, each.file, each.n_bytes, each.trial, verdict))
     of_vectors = ["Cosine min", "mean", "Max diff", "Top 10", "Spearman", "Change"]
     of_scores = ["Rank corr.", "Max diff", "Top 1"]
-    measures = ["Size", "Tokens/s", "Speed", *(of_scores if report.of_cross_encoder else of_vectors)]
+    of_tokens = ["Mean diff", "Max diff", "Loss", "Top 1"]
+    columns = of_tokens if report.of_language_model else of_scores if report.of_cross_encoder else of_vectors
+    measures = ["Size", "Tokens/s", "Speed", *columns]
     headings = ["", "File", *measures, "Parity"]
     spare = ("File", "Max diff", "mean", "Spearman", "Speed")
     _state.out(_tables.fitting(headings, rows, _state.console(), right=measures, spare=spare))
-    if report.of_cross_encoder:
+    if report.of_language_model:
+        legend = (
+            "Diff: of a token's log-probability and the model's own, in nats. Loss: change of its mean. "
+            "Top 1: tokens that are the first guess of both or of neither."
+        )
+    elif report.of_cross_encoder:
         legend = "Rank corr.: of a pair's score and the model's own. Top 1: queries whose best document stays the same."
     else:
         legend = "Cosine: a text's vector and the model's own. Top 10: nearest texts that stay the same."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from embeval.cli import _state
 from embeval.cli._state import DataOption, DebugOption, JsonOption, QuietOption, ResultsOption
 from embeval.core.paths import expanded
 from embeval.core.words import plural
-from embeval.errors import ExitCode, StoreError, UsageError
+from embeval.errors import ExitCode, StoreError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from embeval.core.result import Result
@@ -102,13 +103,18 @@ def show(
     metric: Annotated[
         str | None, typer.Option(envvar="EMBEVAL_METRIC", help="Metric for --by and --worst.  (default: the main one)")
     ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(envvar="EMBEVAL_TOKENS", help="The tokens of this item, with their log-probabilities."),
+    ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Shows one result: every metric, counts, notes, model, protocol and provenance; or where it is weak.
 
-    Examples: embeval results show -m demo -t demo-docs  ·  embeval results show 1a2b3c4d --by kind --worst 5
+    Examples: embeval results show -m demo -t demo-docs  ·  embeval results show 1a2b3c4d --by kind --worst 5  ·
+    embeval results show -m my-bert -t texts --tokens 12
     """
     from embeval.core import border
     from embeval.store.results import ResultStore
@@ -119,19 +125,24 @@ def show(
     every = report.all_slices(store, stored, metric) if by == ALL_SLICES else []
     slices = report.by_slice(store, stored, by, metric) if by not in (None, ALL_SLICES) else []
     items = report.worst_items(store, stored, worst, metric) if worst is not None else []
+    of_item = report.tokens_of(store, stored, tokens) if tokens is not None else None
     if json:
         labelled = [{"slice": each.slice, "label": each.label, **border.dump(each.value)} for each in every]
         labelled += [{"label": each.label, **border.dump(each.value)} for each in slices]
         extra = {
             **({"by": labelled} if by else {}),
             **({"worst": [each._asdict() for each in items]} if worst else {}),
+            **({"tokens": of_item.to_json()} if of_item is not None else {}),
         }
         _state.out_json({"id": stored.id, "file": str(stored.path), **border.dump(stored.result), **extra})
         return
     from embeval.cli import _show
 
-    if by is None and worst is None:
-        _show.result(stored)
+    if by is None and worst is None and of_item is None:
+        fields: list[report.FieldValue] = []
+        with contextlib.suppress(StoreError, UnknownNameError):  # a result is shown without its items, too
+            fields = report.by_field(store, stored)
+        _show.result(stored, fields)
         return
     _show.title(stored.result)
     shown = metric or stored.result.main_score or ""
@@ -141,6 +152,8 @@ def show(
         _show.slices(by, shown, slices, stored.result.statistics.level)
     if worst is not None:
         _show.items(shown, items)
+    if of_item is not None:
+        _show.tokens(of_item)
 
 
 @app.command("import")
@@ -200,7 +213,8 @@ def export(
         typer.Option(
             "--format",
             envvar="EMBEVAL_FORMAT",
-            help="trec: the ranking; csv, jsonl: metrics of every item.  (default: by the ending of --to, else trec)",
+            help="trec: the ranking; csv, jsonl: metrics of every item; tokens: a csv of every token.  "
+            "(default: by the ending of --to, else trec)",
         ),
     ] = None,
     to: Annotated[
@@ -215,7 +229,7 @@ def export(
     quiet: QuietOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Writes the ranking of a result as a TREC run, or the values of its items as csv or jsonl.
+    """Writes the ranking of a result as a TREC run, or the values of its items or tokens as csv or jsonl.
 
     'embeval score' gives the same numbers for such a run. With --as whole results are written: all that --model and
     --task fit, as mteb's result files below a folder, or as the model-index of a model card, which keeps what else it

@@ -28,6 +28,7 @@ from embeval.errors import EmbevalError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from embeval.api import Request
+    from embeval.core.result import MetricValue
     from embeval.runner.local import Outcome, Step
 
 app = typer.Typer(add_completion=False)
@@ -196,6 +197,7 @@ def run(
         if len(failed) < len(outcomes):
             _state.out(_tables.outcomes(outcomes, _state.console()))
             values = [outcome.result.main_value for outcome in outcomes if outcome.result is not None]
+            values += _by_field(outcomes, request)
             if any(value is not None and value.approximate for value in values):
                 _state.out(APPROXIMATE)
         _state.note(f"Results: {request.results}")
@@ -347,6 +349,21 @@ def _tell(outcome: Outcome) -> None:
     _state.note(f"      {result.main_score} {cell_text(value)} · {done[outcome.status]}{work}")
     for warning in result.warnings:
         _state.note(f"      Note: {warning}")
+
+
+def _by_field(outcomes: Sequence[Outcome], request: Request) -> list[MetricValue]:
+    """Prints the main metrics by field of tasks that have fields, and gives their values."""
+    from embeval.cli import _tables
+    from embeval.store.results import ResultStore
+    from embeval.workflows import report
+
+    store = ResultStore(request.results)
+    several = [outcome.stored[-1] for outcome in outcomes if len(outcome.stored) > 1]
+    found = [(each.result, report.by_field(store, each)) for each in several]
+    if any(values for _, values in found):
+        _state.out(_tables.fields(found, _state.console()))
+        _state.note("By sub-set: embeval results show -m MODEL -t TASK")
+    return [each.value for _, values in found for each in values]
 
 
 def _as_json(outcomes: list[Outcome]) -> Any:

@@ -17,6 +17,9 @@ class Progress(Protocol):
     def finish(self) -> None:
         """All of it is done."""
 
+    def note(self, text: str) -> None:
+        """A sentence on the work, such as how long it is going to take."""
+
 
 class Silent:
     """Progress that nobody watches."""
@@ -28,4 +31,7 @@ class Silent:
         """Does nothing."""
 
     def finish(self) -> None:
+        """Does nothing."""
+
+    def note(self, text: str) -> None:
         """Does nothing."""

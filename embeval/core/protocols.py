@@ -14,7 +14,7 @@ from embeval.core import strict_json
 from embeval.core.embeddings import Embeddings, Vectors, Work
 from embeval.core.ir import FloatRows, Run, TieRule
 from embeval.core.progress import Progress
-from embeval.core.records import Column, ItemRecords
+from embeval.core.records import Column, ItemRecords, TokenRecords
 from embeval.core.specs import ModelSpec, RerankerSpec, Role, RuntimeOptions, SimilarityName, TaskSpec
 from embeval.errors import EvaluationError
 
@@ -287,6 +287,8 @@ class Collected:
     """One row per item."""
     run: Run | None = None
     """The ranking, for retrieval."""
+    tokens: TokenRecords | None = None
+    """The tokens of the items, one by one, where the task keeps them."""
     counts: Mapping[str, int | None] = field(default_factory=dict)
     """Texts, tokens and items by name."""
     warnings: tuple[str, ...] = ()
@@ -424,6 +426,15 @@ class OfTokens(Protocol):
 
         Raises ``EvaluationError`` for a model whose kind it can't evaluate, and says why.
         """
+
+
+@runtime_checkable
+class KeepsTokens(Protocol):
+    """A task that can keep what was measured of each token beside the items."""
+
+    @property
+    def keeps_tokens(self) -> bool:
+        """Whether it does: a result without them is then not finished."""
 
 
 class TaskType(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 Column = npt.NDArray[np.float64]
 ANSWERABLE = "answerable"
 """Column with 1 for items that have an answer and 0 for those that have none."""
+Int32 = npt.NDArray[np.int32]
 RESERVED = ("id", "cluster")
 """Names that no metric column may have; nor may one start with ``slice.``."""
 
@@ -75,3 +76,50 @@ class ItemRecords:
         for row, label in enumerate(self.slices[slice_name]):
             rows.setdefault(label, []).append(row)
         return {label: np.array(of_label, dtype=np.intp) for label, of_label in rows.items()}
+
+
+@dataclass(frozen=True)
+class TokenRecords:
+    """One row per token of the texts of a task, column by column, item after item."""
+
+    items: tuple[str, ...]
+    """Ids of the items that have rows."""
+    item: Int32
+    """int32 [n]: which of ``items`` each token is of."""
+    place: Int32
+    """int32 [n]: its place among the tokens of the text, from 0."""
+    id: Int32
+    """int32 [n]: its number in the vocabulary."""
+    begin: Int32
+    """int32 [n]: place of its first character in the text."""
+    end: Int32
+    """int32 [n]: place behind its last one."""
+    word: Int32
+    """int32 [n]: number of the word it is a part of, as the tokenizer cuts words."""
+    vocabulary: Mapping[int, str]
+    """Number -> token as the vocabulary writes it, of all in ``id``."""
+    log_probs: Mapping[str, npt.NDArray[np.float32]]
+    """Mode -> float32 [n]: natural log of the probability of the token."""
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Each token as the vocabulary writes it."""
+        return tuple(self.vocabulary[each] for each in self.id.tolist())
+
+    def of(self, item: str) -> TokenRecords:
+        """The rows of one item; none where it has none."""
+        if item not in self.items:
+            return self._take(np.zeros(0, dtype=np.intp))
+        return self._take(np.flatnonzero(self.item == self.items.index(item)))
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> TokenRecords:
+        columns = {name: getattr(self, name)[rows] for name in TOKEN_COLUMNS}
+        log_probs = {mode: values[rows] for mode, values in self.log_probs.items()}
+        return replace(self, item=self.item[rows], **columns, log_probs=log_probs)
+
+
+TOKEN_COLUMNS = ("place", "id", "begin", "end", "word")
+"""Columns of ``TokenRecords`` that are whole numbers."""

@@ -133,7 +133,7 @@ class Result:
     """The outcome of one task on one split and subset for one model."""
 
     __pydantic_config__ = BORDER
-    left_out_if_null: ClassVar[tuple[str, ...]] = ("imported", "trained_on", "facts")
+    left_out_if_null: ClassVar[tuple[str, ...]] = ("imported", "trained_on", "facts", "tokens")
     """Fields that came after results were stored: null ones aren't written, so that the hash of these stays."""
 
     schema_version: int = SCHEMA_VERSION
@@ -164,6 +164,8 @@ class Result:
     """Parquet file of the item records."""
     run: FileRef | None = None
     """Parquet file of the ranking, for retrieval."""
+    tokens: FileRef | None = None
+    """Parquet file of the tokens one by one, where the task keeps them; null: there is none."""
     signature: Signature
     """What must be equal for two results to be compared."""
     provenance: Provenance
@@ -184,6 +186,12 @@ class Result:
     def __post_init__(self) -> None:
         if self.schema_version != SCHEMA_VERSION:
             raise ValueError(f"schema_version must be {SCHEMA_VERSION}, not {self.schema_version}")
+
+    @property
+    def files(self) -> tuple[tuple[str, FileRef], ...]:
+        """(what it holds, file) of each file that belongs to it."""
+        named = (("items", self.items), ("run", self.run), ("tokens", self.tokens))
+        return tuple((kind, file) for kind, file in named if file is not None)
 
     @property
     def label(self) -> str:

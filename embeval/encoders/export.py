@@ -5,7 +5,8 @@ of its modules, the tokenizer, ``config.json`` and ``onnx/model.onnx`` with the 
 ``attention_mask`` (and ``token_type_ids`` where the model has them) and the output ``last_hidden_state``. Batch and
 length are free. Pooling and what follows stay outside of the graph, so that they can't differ from what the files say.
 
-The graph of a cross-encoder has the output ``logits`` [batch, labels] instead.
+The graph of a cross-encoder has the output ``logits`` [batch, labels] instead; that of a language model with its head
+is made in ``language_models.export``.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import contextlib
 import json
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from embeval.core import strict_json
 from embeval.core.specs import ModelSpec
-from embeval.encoders import locate, modules, tokens, torch_checks
+from embeval.encoders import locate, modules, onnx_head, tokens, torch_checks
 from embeval.encoders.backends.onnx import EXPORT_FILE, load_tokenizer, position_limit
 from embeval.encoders.backends.transformers import load_checkpoint
 from embeval.encoders.locate import Located
@@ -50,12 +52,12 @@ def write_folder(located: Located, out: Path) -> Path:
 
     Raises ``ConfigError`` for settings that an export can't carry, ``ModelError`` for a model that can't be exported.
     """
-    _refuse_settings(located)
+    refuse_settings(located)
     assert located.folder is not None
     stack = modules.read(located.folder, located.spec)
     locate.refuse_pickled_weights(located.folder)
     model, tokenizer, _ = load_checkpoint(stack.transformer, located.spec)
-    _copy(located.folder, out)
+    copy_files(located.folder, out)
     if not (located.folder / "modules.json").is_file():
         _write_modules(out, located.spec, dim=model.config.hidden_size)
     below = out / stack.transformer.relative_to(located.folder)
@@ -75,13 +77,13 @@ def is_cross_encoder(located: Located) -> bool:
 
 def write_cross_encoder(located: Located, out: Path) -> Path:
     """The same as ``write_folder`` for a model of which ``is_cross_encoder`` is true."""
-    _refuse_settings(located)
+    refuse_settings(located)
     assert located.folder is not None
     transformer = modules.transformer_folder(located.folder, located.spec)
     locate.refuse_pickled_weights(located.folder)
     model, tokenizer, _ = load_checkpoint(transformer, located.spec, head="AutoModelForSequenceClassification")
     model.config.pad_token_id = tokenizer.pad_token_id  # by which decoders find the last token of a text
-    _copy(located.folder, out)
+    copy_files(located.folder, out)
     below = out / transformer.relative_to(located.folder)
     return _write(model, tokenizer, below, located.spec, output="logits")
 
@@ -90,23 +92,35 @@ def _write(model: Any, tokenizer: Any, folder: Path, spec: ModelSpec, *, output:
     """Tokenizer, graph and what is to be known of it."""
     with quiet_libraries():
         tokenizer.save_pretrained(folder)
-    graph = folder / "onnx" / FILES["fp32"]
-    graph.parent.mkdir(parents=True, exist_ok=True)
-    _export(model, tokenizer, graph, spec.name, output=output)
-    about = {"model": spec.name, "revision": spec.revision, "positions": torch_checks.position_limit(model)}
-    (folder / EXPORT_FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    graph = _export(model, tokenizer, folder, spec.name, output=output)
+    note(folder, spec, positions=torch_checks.position_limit(model))
     return graph
 
 
+def note(folder: Path, spec: ModelSpec, **about: strict_json.Json) -> None:
+    """Writes to ``EXPORT_FILE`` of a transformer's folder which model it was, and what else is to be known of it."""
+    whole = {"model": spec.name, "revision": spec.revision, **about}
+    (folder / EXPORT_FILE).write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
+
+
 def to_float16(graph: Path) -> Path:
-    """The graph with weights and sums in float16; inputs and output keep their types."""
+    """The graph with weights and sums in float16; inputs and output keep their types, and so does a language head."""
     import onnx
-    from onnxruntime.transformers.float16 import convert_float_to_float16
 
     with _quiet():
-        half = convert_float_to_float16(onnx.load(graph), keep_io_types=True)
+        half = onnx_head.with_body(onnx.load(graph), halved)
     onnx.save(half, file := graph.with_name(FILES["fp16"]))
     return file
+
+
+def halved(model: Any, kept: list[str]) -> Any:
+    """A model of onnx in float16, but for its inputs and outputs and the nodes named in ``kept``."""
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+    from onnxruntime.transformers.onnx_model import OnnxModel
+
+    half = convert_float_to_float16(model, keep_io_types=True, node_block_list=kept)
+    OnnxModel(half).topological_sort()  # new nodes were put behind all others, which the format doesn't allow
+    return half
 
 
 def to_int8(graph: Path) -> Path:
@@ -119,7 +133,7 @@ def to_int8(graph: Path) -> Path:
             ready,
             file,
             op_types_to_quantize=[*QUANTIZED, "Gather"],
-            nodes_to_exclude=_head(ready),
+            nodes_to_exclude=_kept(ready),
             per_channel=True,
             weight_type=QuantType.QInt8,
         )
@@ -156,7 +170,8 @@ def to_static_int8(graph: Path, folder: Path, texts: Sequence[str]) -> Path:
     return file
 
 
-def _refuse_settings(located: Located) -> None:
+def refuse_settings(located: Located) -> None:
+    """Raises ``ConfigError`` for a model that can't be exported, or for settings that an export can't carry."""
     spec = located.spec
     if spec.backend not in EXPORTED:
         raise ConfigError(
@@ -191,8 +206,8 @@ def _refuse_settings(located: Located) -> None:
         )
 
 
-def _copy(source: Path, out: Path) -> None:
-    """All files of the model but the transformer's weights."""
+def copy_files(source: Path, out: Path) -> None:
+    """Copies all files of a model but its transformer's weights."""
     names = sorted(locate.relevant_files(source))
     weights = locate.torch_weights(source, names)
     for name in names:
@@ -218,7 +233,7 @@ def _write_modules(out: Path, spec: ModelSpec, *, dim: int) -> None:
         (out / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _export(model: Any, tokenizer: Any, file: Path, name: str, *, output: Output) -> None:
+def _export(model: Any, tokenizer: Any, folder: Path, name: str, *, output: Output) -> Path:
     import inspect
 
     import torch
@@ -240,24 +255,43 @@ def _export(model: Any, tokenizer: Any, file: Path, name: str, *, output: Output
             found: torch.Tensor = self.model(**dict(zip(inputs, given, strict=True)))[output]
             return found
 
-    # The exporter writes torch's fused attention out with a guard against rows of padding alone, three passes over all
-    # scores; the plain one masks with the smallest number, which needs none. Models with an attention of their own say
-    # by these errors that they keep it.
-    with contextlib.suppress(ValueError, AttributeError, NotImplementedError):
-        model.set_attn_implementation("eager")
+    attend_plainly(model)
     # Two rows of which one is padded: a mask of ones alone would be taken for one that is never needed.
     texts = [["a b c d e f", "a"]] * (2 if output == "logits" else 1)
     encoded = tokenizer(*texts, padding=True, return_tensors="pt")
-    examples = tuple(encoded[each] for each in inputs)
-    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    return write_graph(Graph(), {each: encoded[each] for each in inputs}, folder, name, output=output)
+
+
+def attend_plainly(model: Any) -> None:
+    """Sets a model's attention to the one that exports best.
+
+    The exporter writes torch's fused attention out with a guard against rows of padding alone, three passes over all
+    scores; the plain one masks with the smallest number, which needs none. Models with an attention of their own say by
+    these errors that they keep it.
+    """
+    with contextlib.suppress(ValueError, AttributeError, NotImplementedError):
+        model.set_attn_implementation("eager")
+
+
+def write_graph(module: Any, examples: Mapping[str, Any], folder: Path, name: str, *, output: str) -> Path:
+    """Writes a module of torch in float32 below a transformer's folder; gives the graph's file.
+
+    The module takes ``*given``, tensors by place; ``examples`` names them. All their sizes are free. Raises
+    ``ModelError`` for a module that can't be exported.
+    """
+    import torch
+
+    file = folder / "onnx" / FILES["fp32"]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    free = tuple(dict.fromkeys(range(each.ndim), torch.export.Dim.DYNAMIC) for each in examples.values())
     try:
         with _quiet(), torch.inference_mode():
             program = torch.onnx.export(
-                Graph().eval(),
-                examples,
+                module.eval(),
+                tuple(examples.values()),
                 dynamo=True,
-                dynamic_shapes={"given": tuple(free for _ in inputs)},
-                input_names=inputs,
+                dynamic_shapes={"given": free},
+                input_names=list(examples),
                 output_names=[output],
                 verbose=False,
             )
@@ -268,6 +302,7 @@ def _export(model: Any, tokenizer: Any, file: Path, name: str, *, output: Output
     except Exception as error:  # the exporter raises what the model's code makes of it
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ModelError(f"Model {name!r} can't be exported by torch's exporter.\n{reason[:300]}") from error
+    return file
 
 
 @contextlib.contextmanager
@@ -292,14 +327,16 @@ def _preprocessed(graph: Path) -> Iterator[Path]:
         ready.unlink(missing_ok=True)
 
 
-def _head(graph: Path) -> list[str]:
-    """Names of the products that give ``logits`` themselves, none in other graphs: they stay as they are.
+def _kept(graph: Path) -> list[str]:
+    """Names of the products that stay as they are: those that give ``logits`` themselves, and a language model's head.
 
     They cost next to nothing, and what they round decides between candidates.
     """
     import onnx
 
     model = onnx.load(graph, load_external_data=False)
+    if head := onnx_head.node_names(model):
+        return sorted(name for node in head for name in (node, f"{node}_MatMul"))
     makers = {output: node for node in model.graph.node for output in node.output}
     found, wanted, seen = [], ["logits"], set[str]()
     while wanted:

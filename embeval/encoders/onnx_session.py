@@ -30,10 +30,20 @@ Array = npt.NDArray[Any]
 
 
 class Session:
-    """A graph ready to run. ``output`` names the one to take, where that is no vectors."""
+    """A graph ready to run.
+
+    ``output`` names the one to take, where that is no vectors; ``advice`` is told where it isn't there.
+    """
 
     def __init__(
-        self, file: Path, runtime: RuntimeOptions, *, provider: str | None, name: str, output: str | None = None
+        self,
+        file: Path,
+        runtime: RuntimeOptions,
+        *,
+        provider: str | None,
+        name: str,
+        output: str | None = None,
+        advice: str = "",
     ) -> None:
         try:
             import onnxruntime
@@ -75,7 +85,7 @@ class Session:
                 "'embeval doctor' shows what this machine can do."
             )
         self.inputs = {each.name: TYPES.get(each.type) for each in self._session.get_inputs()}
-        self.output, self.gives_tokens = self._choose_output() if output is None else (self._has(output), False)
+        self.output, self.gives_tokens = self._choose_output() if output is None else (self._has(output, advice), False)
 
     @property
     def provider(self) -> str:
@@ -134,10 +144,11 @@ class Session:
             feeds[name] = np.ascontiguousarray(array, dtype=kind) if kind is not None else array
         return feeds
 
-    def _has(self, output: str) -> str:
+    def _has(self, output: str, advice: str) -> str:
         every = [each.name for each in self._session.get_outputs()]
         if output not in every:
-            raise ModelError(f"Model {self._name!r}: its graph gives {', '.join(every)}, and no {output!r}.")
+            told = f"Model {self._name!r}: its graph gives {', '.join(every)}, and no {output!r}."
+            raise ModelError(f"{told}\n{advice}" if advice else told)
         return output
 
     def _choose_output(self) -> tuple[str, bool]:

@@ -64,6 +64,8 @@ WHY_NOT: Mapping[str, str] = {
     "own kind nor a likelihood without an input",
     "none": "its files hold no language-model head: an embedding model usually drops it when it is trained. Evaluate "
     "the checkpoint that it was trained from, or use tasks for embeddings",
+    "headless": "its graph was exported without the language-model head, and gives vectors. Export the model once more "
+    "with embeval export MODEL --lm-head",
     "classifier": "its head judges texts and gives no probabilities of words, as that of a cross-encoder. Evaluate the "
     "checkpoint that it was trained from",
     "one_sided": "its config.json names a masked language model and sets is_decoder, with which it would see only the "

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from embeval.encoders import batching
 from embeval.encoders.tokens import whole
 from embeval.errors import ModelError
+from embeval.language_models import windows
 from embeval.language_models.model import KEPT, REPLACED, LanguageModel
 from embeval.language_models.tokenization import Frame, Text
 from embeval.language_models.variants import Ids, Places, Variants, packed
-from embeval.language_models.windows import starts
 from embeval.stats import rng
 
 Uniforms = npt.NDArray[np.float64]
@@ -109,12 +109,10 @@ def variants(text: Text, frame: Frame, choice: Choice, filled: Ids, *, room: int
 def parts(n: int, *, room: int | None) -> Iterator[tuple[int, int, int, int]]:
     """(begin, end, first token, behind the last) of windows that overlap by half, and of what is told in each.
 
-    Every token belongs to one window: that of ``windows.window_of``, in which it has most on both its sides.
+    Every token is told in the window in which it has most on both its sides.
     """
-    begins = starts(n, room=room, stride=max(1, (room or 2) // 2))
     size = n if room is None else min(n, room)
-    first = 0
-    for begin, following in zip(begins, [*begins[1:], None], strict=True):
-        behind = n if following is None else (begin + following + size - 1) // 2 + 1
-        yield begin, begin + size, first, behind
-        first = behind
+    begins = windows.starts_of(np.arange(n), n, room=room, stride=max(1, (room or 2) // 2))
+    own, first = np.unique(begins, return_index=True)
+    for begin, start, behind in zip(own.tolist(), first.tolist(), [*first[1:].tolist(), n], strict=True):
+        yield begin, begin + size, start, behind

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embeval.core import strict_json
-from embeval.encoders import tokens
+from embeval.encoders import modules, tokens
+from embeval.encoders.backends.onnx import load_tokenizer, position_limit
+from embeval.encoders.locate import Located
 from embeval.errors import ModelError
 from embeval.language_models.variants import Ids
 
@@ -109,6 +111,18 @@ class Frame:
     def n_special(self) -> int:
         """Tokens around a text."""
         return len(self.before) + len(self.after)
+
+
+def located_tokenizer(located: Located) -> tuple[Any, int | None]:
+    """(fast tokenizer, tokens that the model takes) of a model's folder. Raises ``ModelError``."""
+    assert located.folder is not None
+    spec = located.spec
+    folder = modules.transformer_folder(located.folder, spec)
+    tokenizer = load_tokenizer(folder, spec)
+    limit, _ = tokens.choose_limit(
+        tokenizer, asked=spec.max_seq_length, positions=position_limit(folder), name=spec.name
+    )
+    return tokenizer, limit
 
 
 def tokenize(tokenizer: Any, frame: Frame, texts: Sequence[str]) -> Iterator[Text]:

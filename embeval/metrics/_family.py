@@ -64,6 +64,10 @@ class MeanOf:
     version: int = 1
     of_some_items: bool = False
     """Whether it is measured on some items only, so that the others lack nothing."""
+    chance: float | None = None
+    """What guessing gets on any data; None where that is not known."""
+    ties_half: bool = False
+    """Whether it is a share of items in which 0.5 stands for a tie."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ MODES = ("within_word_l2r", "original")
 """Which tokens are masked with the one that is scored: those that follow in its word, or none."""
 PAIRS = ("pll_accuracy", "ll_accuracy")
 """Shares of minimal pairs: of masked models, and of causal ones."""
+CHANCE = 0.5
+"""The share of pairs that a coin gets right."""
 BITS = 1.0 / math.log(2.0)
 """In a nat."""
 
@@ -64,7 +66,7 @@ RATIOS = (
 class _Family:
     def __init__(self) -> None:
         self._metrics: dict[str, Metric] = {metric.name: metric for metric in RATIOS}
-        self._metrics |= {name: MeanOf(name) for name in PAIRS}
+        self._metrics |= {name: MeanOf(name, chance=CHANCE, ties_half=True) for name in PAIRS}
 
     def names(self) -> tuple[str, ...]:
         return tuple(self._metrics)

@@ -196,3 +196,6 @@ class _Labelled:
 
     def finish(self) -> None:
         self.inner.finish()
+
+    def note(self, text: str) -> None:
+        self.inner.note(f"{self.label}: {text}")

@@ -11,7 +11,7 @@ from embeval.core.facts import ModelFacts
 from embeval.core.ir import Run
 from embeval.core.protocols import Metric
 from embeval.core.provenance import Provenance
-from embeval.core.records import ItemRecords
+from embeval.core.records import ItemRecords, TokenRecords
 from embeval.core.result import Result, Timings, TrainedOn
 from embeval.core.signature import WHOLE, Signature
 from embeval.core.specs import ModelSpec, StatisticsOptions, TaskSpec
@@ -34,6 +34,7 @@ class Part(NamedTuple):
     result: Result
     records: ItemRecords
     run: Run | None
+    tokens: TokenRecords | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,7 @@ class Evidence:
     records: ItemRecords
     provenance: Provenance
     run: Run | None = None
+    tokens: TokenRecords | None = None
     counts: Mapping[str, int | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +75,8 @@ def results(evidence: Evidence, statistics: StatisticsOptions, timings: Timings 
             mean = scoring.mean_over(estimates, weighting)
             parts.append(_part(evidence, weighting, records, mean, statistics, timings))
     pooled = scoring.estimate(records, evidence.metrics, statistics, *names, ALL)
-    return [*parts, _part(evidence, ALL, records, pooled, statistics, timings)._replace(run=evidence.run)]
+    whole = _part(evidence, ALL, records, pooled, statistics, timings)
+    return [*parts, whole._replace(run=evidence.run, tokens=evidence.tokens)]
 
 
 def signature(
@@ -122,4 +125,4 @@ def _part(
         trained_on=evidence.trained_on,
         facts=evidence.facts,
     )
-    return Part(result, records, None)
+    return Part(result, records, None, None)

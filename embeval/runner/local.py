@@ -28,6 +28,7 @@ from embeval.core.protocols import (
     Checkable,
     Equippable,
     Hybrid,
+    KeepsTokens,
     Metric,
     OfTokens,
     Remeasurable,
@@ -230,7 +231,8 @@ class _Worker:
                 told = found.result.facts or self._facts_of(located, task)
                 results = [replace(part.result, facts=told) for part in parts]
                 stored = tuple(
-                    self._store.put(result, part.records, part.run) for result, part in zip(results, parts, strict=True)
+                    self._store.put(result, part.records, part.run, part.tokens)
+                    for result, part in zip(results, parts, strict=True)
                 )
                 return Outcome(step=step, status="rescored", stored=stored)
 
@@ -263,6 +265,7 @@ class _Worker:
             records=collected.records,
             provenance=replace(origin, git_commit=self._git[0], git_dirty=self._git[1]),
             run=collected.run,
+            tokens=collected.tokens,
             counts=collected.counts,
             warnings=collected.warnings,
             prompts=collected.prompts,
@@ -288,7 +291,10 @@ class _Worker:
             texts_per_s=_per_second(collected.work.n_texts, encode_s),
             tokens_per_s=_per_second(collected.work.n_tokens, encode_s),
         )
-        stored = tuple(self._store.put(replace(part.result, timings=timings), part.records, part.run) for part in parts)
+        stored = tuple(
+            self._store.put(replace(part.result, timings=timings), part.records, part.run, part.tokens)
+            for part in parts
+        )
         return Outcome(step=step, status="done", stored=stored)
 
     def record_failure(self, task: Task[Any], error: Exception) -> None:
@@ -410,6 +416,8 @@ class _Worker:
             except StoreError:
                 continue  # broken on disk: evaluated again, and then replaced
             found = stored.result.signature
+            if isinstance(task, KeepsTokens) and task.keeps_tokens and stored.result.tokens is None:
+                continue
             if (found.protocol, found.model_digest, stored.result.task.name) == (
                 wanted.protocol,
                 wanted.model_digest,
@@ -454,6 +462,8 @@ class _Worker:
             evidence = self._evidence(old, task, [*metrics, *kept], self._store.records(stored), run=run)
         else:
             return None
+        if old.tokens is not None:
+            evidence = replace(evidence, tokens=self._store.tokens(stored))
         return assemble.results(evidence, self._options.statistics, old.timings)
 
     def _evidence(

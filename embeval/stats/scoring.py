@@ -36,13 +36,14 @@ class Estimate:
     """float64 [J]: the metric without some item; of a mean over groups, what each adds to it. Only distances from the
     mean count."""
     is_share: bool = False
-    """Whether it is the share of independent items with a property: the mean of a column of 0 and 1."""
+    """Whether it is the share of independent items with a property: the mean of a column of 0 and 1, or where ties
+    count half also of 0.5. Its interval then is that of ties broken by a coin, which is never too narrow."""
 
     def to_value(self, statistics: StatisticsOptions) -> MetricValue:
         """The number for a result, with its interval."""
         if isinstance(self.value, Undefined):
             return MetricValue(value=None, reason=self.value.reason, n_items=self.n_items, n_unscored=self.n_unscored)
-        interval, method = self._interval(statistics.level)
+        interval, method = self._interval(statistics)
         return MetricValue(
             value=self.value,
             ci_low=interval.low,
@@ -53,18 +54,32 @@ class Estimate:
             interval=None if interval.low is None else method,
         )
 
-    def _interval(self, level: float) -> tuple[Interval, Method]:
+    def _interval(self, statistics: StatisticsOptions) -> tuple[Interval, Method]:
         assert not isinstance(self.value, Undefined)
-        if self.is_share and len(self.samples) and self.n_items >= 2:
+        level = statistics.level
+        if self.is_share and statistics.resamples and self.n_items >= 2:
             low, high = intervals.wilson(self.value * self.n_items, self.n_items, level)
             return Interval(low, high, bootstrap.approximate(self.n_items)), "wilson"
         return bootstrap.bca(self.value, self.samples, self.jackknife, level, n_items=self.n_items), "bca"
 
 
+def value(records: ItemRecords, metric: Metric, statistics: StatisticsOptions, *purpose: str) -> MetricValue:
+    """One metric over all items, the same as by ``estimate``; without resamples where its interval needs none."""
+    share = records.clusters is None and _is_share(metric, records.columns)
+    return estimate(records, [metric], statistics, *purpose, draw=not share)[metric.name].to_value(statistics)
+
+
 def estimate(
-    records: ItemRecords, metrics: Sequence[Metric], statistics: StatisticsOptions, *purpose: str
+    records: ItemRecords,
+    metrics: Sequence[Metric],
+    statistics: StatisticsOptions,
+    *purpose: str,
+    draw: bool = True,
 ) -> dict[str, Estimate]:
-    """Metric name -> estimate over all items. ``purpose`` names the random stream of the resamples."""
+    """Metric name -> estimate over all items. ``purpose`` names the random stream of the resamples.
+
+    Without ``draw`` there are none: enough for the share of items with a property, and for no other interval.
+    """
     estimates: dict[str, Estimate] = {}
     for scored, group in _by_scored_items(records, metrics):
         columns = {name: records.columns[name][scored] for metric in group for name in metric.columns}
@@ -73,7 +88,7 @@ def estimate(
         clusters = None
         if records.clusters is not None:
             clusters = [records.clusters[row] for row in np.flatnonzero(scored)]
-        if n_items >= 2 and statistics.resamples:
+        if draw and n_items >= 2 and statistics.resamples:
             samples = bootstrap.distribution(
                 group,
                 columns,
@@ -99,7 +114,8 @@ def _is_share(metric: Metric, columns: Mapping[str, Column]) -> bool:
     if metric.columns != (metric.name,):
         return False
     values = columns[metric.name]
-    return bool(((values == 0.0) | (values == 1.0)).all())
+    ties = values == 0.5 if getattr(metric, "ties_half", False) else False
+    return bool(((values == 0.0) | (values == 1.0) | ties).all())
 
 
 def unscored(records: ItemRecords, metric: Metric, scored: npt.NDArray[np.bool_]) -> int:

@@ -1,20 +1,23 @@
-"""Item records and rankings as Parquet bytes, equal records to equal bytes."""
+"""Item records, rankings and tokens as Parquet bytes, equal records to equal bytes."""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from embeval.core.ir import NOTHING, Run, TieRule
-from embeval.core.records import Column, ItemRecords
+from embeval.core.records import TOKEN_COLUMNS, Column, ItemRecords, TokenRecords
 from embeval.errors import DataError, StoreError
 
+N = TypeVar("N", np.float64, np.float32, np.int32)
 _META = b"embeval"
 _ID, _CLUSTER, _SLICE = "id", "cluster", "slice."
+_LOG_PROB = "log_prob_"
 
 
 def records_to_bytes(records: ItemRecords) -> bytes:
@@ -73,19 +76,23 @@ def _texts(table: Any, name: str) -> tuple[str, ...]:
 
 def _numbers(table: Any, name: str) -> Column:
     """A column with NaN for gaps, read from its buffers: pyarrow's own way to numpy imports pandas, which is slow."""
+    return _array(table, name, np.float64)
+
+
+def _array(table: Any, name: str, dtype: type[N]) -> npt.NDArray[N]:
     import pyarrow as pa
 
-    if table.schema.field(name).type != pa.float64():
-        raise TypeError(f"column {name!r} must be float64, not {table.schema.field(name).type}")
+    if table.schema.field(name).type != pa.from_numpy_dtype(dtype):
+        raise TypeError(f"column {name!r} must be {np.dtype(dtype)}, not {table.schema.field(name).type}")
     parts = []
     for chunk in table[name].chunks:
         gaps, values = chunk.buffers()
         rows = slice(chunk.offset, chunk.offset + len(chunk))
-        part = np.frombuffer(values, dtype=np.float64)[rows].copy()
-        if gaps is not None:
+        part = np.frombuffer(values, dtype=dtype)[rows].copy()
+        if gaps is not None and chunk.null_count:
             part[np.unpackbits(np.frombuffer(gaps, dtype=np.uint8), bitorder="little")[rows] == 0] = np.nan
         parts.append(part)
-    return np.concatenate(parts) if parts else np.empty(0)
+    return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
 
 
 def run_to_bytes(run: Run) -> bytes:
@@ -123,6 +130,62 @@ def run_from_bytes(data: bytes) -> Run:
         )
     except (KeyError, ValueError, TypeError, DataError) as error:
         raise StoreError(f"The run file doesn't hold a ranking ({error}).") from None
+
+
+def tokens_to_bytes(tokens: TokenRecords) -> bytes:
+    """Parquet: ``item`` and ``token`` as text, places and numbers as int32, ``log_prob_<mode>`` as float32."""
+    import pyarrow as pa
+
+    used, first, codes = np.unique(tokens.id, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    place = np.empty(len(used), dtype=np.int32)
+    place[by_appearance] = np.arange(len(used), dtype=np.int32)
+    written = pa.array([tokens.vocabulary[number] for number in used[by_appearance].tolist()], pa.string())
+    data: dict[str, Any] = {
+        "item": pa.DictionaryArray.from_arrays(pa.array(tokens.item), pa.array(tokens.items, pa.string())),
+        "token": pa.DictionaryArray.from_arrays(pa.array(place[codes]), written),
+        **{name: pa.array(getattr(tokens, name), pa.int32()) for name in TOKEN_COLUMNS},
+        **{_LOG_PROB + mode: pa.array(values, pa.float32()) for mode, values in tokens.log_probs.items()},
+    }
+    return _write(pa.table(data), {"kind": "tokens"})
+
+
+def tokens_from_bytes(data: bytes) -> TokenRecords:
+    """The tokens that ``tokens_to_bytes`` wrote. Raises ``StoreError`` for anything else."""
+    import pyarrow as pa
+
+    table, _ = _read(data, "tokens")
+    try:
+        items, codes = _coded(table, "item")
+        tokens, places = _coded(table, "token")
+        numbers = {name: _array(table, name, np.int32) for name in TOKEN_COLUMNS}
+        used, first = np.unique(numbers["id"], return_index=True)
+        return TokenRecords(
+            items=items,
+            item=codes,
+            vocabulary={int(number): tokens[places[row]] for number, row in zip(used, first, strict=True)},
+            log_probs={
+                name.removeprefix(_LOG_PROB): _array(table, name, np.float32)
+                for name in table.column_names
+                if name.startswith(_LOG_PROB)
+            },
+            **numbers,
+        )
+    except (KeyError, ValueError, TypeError, IndexError, pa.ArrowException) as error:
+        raise StoreError(f"The token file doesn't hold tokens ({error}).") from None
+
+
+def _coded(table: Any, name: str) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """(distinct texts of a column, which of them each row has)."""
+    import pyarrow as pa
+
+    column = table.select([name]).unify_dictionaries()[name]
+    if column.null_count or not pa.types.is_dictionary(column.type):
+        raise ValueError(f"column {name!r} must be texts by number, without gaps")
+    if not column.num_chunks:
+        return (), np.zeros(0, dtype=np.int32)
+    numbers = pa.table({name: pa.chunked_array([chunk.indices for chunk in column.chunks])})
+    return tuple(column.chunk(0).dictionary.to_pylist()), _array(numbers, name, np.int32)
 
 
 def hit_counts(data: bytes) -> dict[str, int]:

@@ -24,7 +24,7 @@ from embeval.core.signature import Signature
 from embeval.core.specs import ModelSpec
 
 Numbers = npt.NDArray[np.int64]
-OWN = ("timings", "items", "run")
+OWN = ("timings", "items", "run", "tokens")
 """Fields that no two results share."""
 NUMBERS = ("value", "ci_low", "ci_high")
 """The numbers of a score, null being NaN: no score is."""
@@ -50,6 +50,8 @@ class _Own:
     timings: Timings | None
     items: FileRef | None
     run: FileRef | None
+    tokens: FileRef | None = None
+    """Not in catalogues from before there were any."""
 
 
 class Wanted(NamedTuple):
@@ -233,6 +235,7 @@ class Packed:
             timings=own.timings,
             items=own.items,
             run=own.run,
+            tokens=own.tokens,
         )
 
     def score(self, row: int, place: int) -> MetricValue:

@@ -3,7 +3,8 @@
 ::
 
     results/<org>__<model>/<revision>/<digest8>/<task>/<split>.<subset>.<protocol8>.json
-                                                       <sha256>.items.parquet, <sha256>.run.parquet
+                                                       <sha256>.items.parquet, <sha256>.run.parquet,
+                                                       <sha256>.tokens.parquet
                                                        <split>.<subset>.error.json
 
 Item files are named by their content and written first, the JSON last and atomically: a JSON that is there has
@@ -24,7 +25,7 @@ from urllib.parse import quote
 
 from embeval.core import border, strict_json
 from embeval.core.ir import Run
-from embeval.core.records import ItemRecords
+from embeval.core.records import ItemRecords, TokenRecords
 from embeval.core.result import SCHEMA_VERSION, FileRef, Result
 from embeval.core.specs import ModelSpec
 from embeval.errors import StoreError
@@ -105,7 +106,13 @@ class ResultStore:
         """The JSON file of a result."""
         return self.folder(result.model, result.task.name) / _file_name(result)
 
-    def put(self, result: Result, records: ItemRecords | None = None, run: Run | None = None) -> Stored:
+    def put(
+        self,
+        result: Result,
+        records: ItemRecords | None = None,
+        run: Run | None = None,
+        tokens: TokenRecords | None = None,
+    ) -> Stored:
         """Writes a result and its items. Raises ``StoreError``; then the old result, if any, is still there."""
         path = self.path(result)
         atomic.sweep(path.parent)
@@ -113,6 +120,8 @@ class ResultStore:
             result = replace(result, items=self._put_file(path.parent, items.records_to_bytes(records), "items"))
         if run is not None:
             result = replace(result, run=self._put_file(path.parent, items.run_to_bytes(run), "run"))
+        if tokens is not None:
+            result = replace(result, tokens=self._put_file(path.parent, items.tokens_to_bytes(tokens), "tokens"))
         try:
             text = strict_json.dumps(border.dump(result))
         except ValueError as error:
@@ -164,11 +173,14 @@ class ResultStore:
         """Query -> its documents, best first, of the ranking behind a result, for some queries only."""
         return items.rankings(self._get_file(stored, stored.result.run, "run"), queries)
 
+    def tokens(self, stored: Stored) -> TokenRecords:
+        """The tokens behind a result. Raises ``StoreError`` where they are missing or others."""
+        return items.tokens_from_bytes(self._get_file(stored, stored.result.tokens, "tokens"))
+
     def verify(self, stored: Stored) -> None:
         """Raises ``StoreError`` where the files behind a result are missing or not the ones it was made from."""
-        for reference, kind in ((stored.result.items, "items"), (stored.result.run, "run")):
-            if reference is not None:
-                self._get_file(stored, reference, kind)
+        for kind, reference in stored.result.files:
+            self._get_file(stored, reference, kind)
 
     def refuse_unwritable(self) -> None:
         """Raises ``StoreError`` where nothing can be written, before hours are spent on what can't be kept."""
@@ -231,7 +243,7 @@ class ResultStore:
             for stored in there:
                 if stored.result.status == "error":
                     found.append(stored.path)
-                used |= {each.file for each in (stored.result.items, stored.result.run) if each is not None}
+                used |= {each.file for _, each in stored.result.files}
             files = sorted([*folder.glob("*.parquet"), *folder.glob(".*.tmp")])
             found += [path for path in files if path.name not in used and path.stat().st_mtime < young]
         return [path for path in found if path not in pinned]

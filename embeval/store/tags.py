@@ -96,12 +96,11 @@ class Tags:
         except ValueError:
             raise StoreError(f"{stored.path}: not in {self.root}, and tags are kept beside their results.") from None
         self.store.verify(stored)
-        references = [each for each in (stored.result.items, stored.result.run) if each is not None]
         digest = _digest(stored.path)
         if digest is None:
             raise StoreError(f"{stored.path}: gone just now. Run that evaluation again.")
         try:
-            return Pin(file=place.as_posix(), sha256=digest, keeps=tuple(each.file for each in references))
+            return Pin(file=place.as_posix(), sha256=digest, keeps=tuple(each.file for _, each in stored.result.files))
         except ValueError as error:
             raise StoreError(f"{stored.path}: not where results belong ({error}).") from None
 

@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from embeval.core import strict_json
+from embeval.core.protocols import LanguageModelKind
 from embeval.core.specs import Dtype, ModelSpec, RerankerSpec, RuntimeOptions
 from embeval.encoders import export, loading
 from embeval.encoders.export import FILES, Precision
 from embeval.encoders.locate import Located
 from embeval.encoders.parity import BOUNDS, Bounds
 from embeval.errors import ConfigError, EvaluationError, StoreError
+from embeval.language_models import kinds
+from embeval.language_models import loading as language_loading
+from embeval.language_models import parity as token_parity
+from embeval.language_models.parity import TokenBounds, TokenParity
 from embeval.rerankers import loading as reranker_loading
 from embeval.rerankers import parity as score_parity
 from embeval.rerankers.parity import ScoreBounds, ScoreParity
@@ -71,6 +76,11 @@ class Report:
         return isinstance(self.reference.parity, ScoreParity)
 
     @property
+    def of_language_model(self) -> bool:
+        """Whether the model's head was exported with it, so that it gives probabilities of tokens."""
+        return isinstance(self.reference.parity, TokenParity)
+
+    @property
     def problems(self) -> list[str]:
         """What keeps the export from being written."""
         return [f"{each.precision}: {problem}" for each in self.graphs for problem in each.trial.problems]
@@ -100,14 +110,17 @@ def run(
     runtime: RuntimeOptions,
     min_cosine: float | None = None,
     min_spearman: float | None = None,
+    max_loss_change: float | None = None,
+    lm_head: bool = False,
     overwrite: bool = False,
     say: Callable[[str], None],
 ) -> Report:
     """Exports to ``out``, which is there as a whole or not at all: not where a graph breaks a bound.
 
     ``min_cosine`` replaces the bound on the cosine of every precision, ``min_spearman`` that on the rank correlation of
-    a cross-encoder's scores. ``overwrite`` replaces an earlier export. Raises ``ConfigError`` where ``out`` is in use,
-    ``StoreError`` where it can't be written.
+    a cross-encoder's scores, ``max_loss_change`` all bounds of a language model. ``lm_head`` exports the language-model
+    head too, of a model that has one. ``overwrite`` replaces an earlier export. Raises ``ConfigError`` where ``out`` is
+    in use, ``StoreError`` where it can't be written.
     """
     place = Path(os.path.realpath(out))  # Path.resolve has no words for links that lead to each other
     _mend(place)
@@ -115,8 +128,13 @@ def run(
     located = loading.resolve(model)
     if located.folder is not None and _overlap(place, located.folder):
         raise ConfigError(f"{out} and the model's own folder overlap. Choose another folder.")
-    scores_pairs = export.is_cross_encoder(located)
-    if scores_pairs:
+    kind = _kind(located) if lm_head else None
+    scores_pairs = kind is None and export.is_cross_encoder(located)
+    if kind is not None:
+        _refuse_for_language_model(located, precisions, min_cosine, min_spearman)
+    elif max_loss_change is not None:
+        raise ConfigError("--max-loss-change is for models that are exported with --lm-head.")
+    elif scores_pairs:
         _refuse_for_cross_encoder(located, precisions, sample, min_cosine)
     elif min_spearman is not None:
         raise ConfigError("--min-spearman is for cross-encoders; this model gives vectors. Use --min-cosine.")
@@ -125,7 +143,7 @@ def run(
         _sweep(place)
         partial.mkdir(parents=True)
         say("writing the graph")
-        graph = (export.write_cross_encoder if scores_pairs else export.write_folder)(located, partial)
+        graph = _graph(located, kind, partial, scores_pairs=scores_pairs)
         files = {"fp32": graph}
         for precision in precisions:
             if precision != "fp32":
@@ -133,7 +151,9 @@ def run(
                 files[precision] = _converted(precision, graph, partial, sample)
         say("comparing")
         wanted = {precision: files[precision] for precision in precisions}
-        if scores_pairs:
+        if kind is not None:
+            found = _try_language_models(located, kind, partial, wanted, sample, runtime, max_loss_change)
+        elif scores_pairs:
             found = _try_rerankers(located, partial, wanted, sample, runtime, min_spearman)
         else:
             found = _try_encoders(located, partial, wanted, sample, runtime, min_cosine)
@@ -226,6 +246,36 @@ def _converted(precision: Precision, graph: Path, folder: Path, sample: Sample) 
         raise EvaluationError(f"The graph can't be converted to {precision}.\n{reason[:300]}") from error
 
 
+def _kind(located: Located) -> LanguageModelKind:
+    """What kind of language model it is. Raises ``ConfigError`` where it is none."""
+    name = located.spec.name
+    if located.spec.backend not in export.EXPORTED:  # told as for any other model
+        export.refuse_settings(located)
+    kind, _ = language_loading.known_of(located)
+    for each in ("masked", "causal", "replaced"):
+        if kind == each:
+            return each
+    raise ConfigError(f"{name} can't be exported with a language-model head: {kinds.WHY_NOT[kind]}.")
+
+
+def _graph(located: Located, kind: LanguageModelKind | None, partial: Path, *, scores_pairs: bool) -> Path:
+    if kind is not None:
+        from embeval.language_models import export as language_export  # brings torch
+
+        return language_export.write_folder(located, kind, partial)
+    return (export.write_cross_encoder if scores_pairs else export.write_folder)(located, partial)
+
+
+def _refuse_for_language_model(
+    located: Located, precisions: Sequence[Precision], min_cosine: float | None, min_spearman: float | None
+) -> None:
+    if "int8-static" in precisions:
+        raise ConfigError(f"{located.spec.name}: with --lm-head there is no int8-static. Use int8.")
+    if min_cosine is not None or min_spearman is not None:
+        given = "--min-cosine" if min_cosine is not None else "--min-spearman"
+        raise ConfigError(f"{given} is not for models that are exported with --lm-head. Use --max-loss-change.")
+
+
 def _refuse_for_cross_encoder(
     located: Located, precisions: Sequence[Precision], sample: Sample, min_cosine: float | None
 ) -> None:
@@ -277,6 +327,27 @@ def _try_rerankers(
         bound = score_parity.BOUNDS[dtype]
         bounds[precision] = bound if min_spearman is None else ScoreBounds(spearman=min_spearman, top_1=0.0)
     return trials.run_rerankers(rerankers, bounds, sample)
+
+
+def _try_language_models(
+    located: Located,
+    kind: LanguageModelKind,
+    partial: Path,
+    files: Mapping[Precision, Path],
+    sample: Sample,
+    runtime: RuntimeOptions,
+    max_loss_change: float | None,
+) -> list[Trial]:
+    models = {MODEL: language_loading.load(located, kind, runtime)}
+    bounds: dict[str, TokenBounds] = {}
+    for precision, file in files.items():
+        dtype = DTYPES[precision]
+        name = file.relative_to(partial).as_posix()
+        spec = ModelSpec(name=str(partial), backend="onnx", dtype=dtype, args={"file": name})
+        models[precision] = language_loading.load(loading.resolve(spec), kind, runtime)
+        bound = token_parity.BOUNDS[dtype]
+        bounds[precision] = bound if max_loss_change is None else TokenBounds(loss_change=max_loss_change)
+    return trials.run_language_models(models, bounds, sample)
 
 
 def _report(

@@ -1,4 +1,4 @@
-"""Stored results in forms that other tools read: rankings as TREC runs, values per item as csv or jsonl."""
+"""Stored results in forms that other tools read: rankings as TREC runs, values per item or token as csv or jsonl."""
 
 from __future__ import annotations
 
@@ -9,31 +9,37 @@ import math
 from pathlib import Path
 
 from embeval.core import strict_json
-from embeval.core.records import ItemRecords
+from embeval.core.records import TOKEN_COLUMNS, ItemRecords, TokenRecords
 from embeval.core.specs import ModelSpec
 from embeval.data import trec
 from embeval.errors import ConfigError, StoreError, UnknownNameError
 from embeval.store import atomic
 from embeval.store.results import ResultStore, Stored
+from embeval.workflows import report
 
-FORMS = ("trec", "csv", "jsonl")
-"""``trec``: the ranking; ``csv`` and ``jsonl``: every metric and label of every item."""
+FORMS = ("trec", "csv", "jsonl", "tokens")
+"""``trec``: the ranking; ``csv`` and ``jsonl``: every metric and label of every item; ``tokens``: a csv of every token
+with its log-probabilities."""
+BY_ENDING = ("trec", "csv", "jsonl")
+"""Forms that the ending of a file's name stands for."""
 
 
 def form_of(to: str) -> str:
     """The form that the name of a file stands for; ``trec`` for any other."""
     ending = to.lower().removesuffix(".gz").rpartition(".")[2]
-    return ending if ending in FORMS else "trec"
+    return ending if ending in BY_ENDING else "trec"
 
 
 def rendered(store: ResultStore, stored: Stored, form: str) -> bytes:
-    """The ranking or the items of a stored result, as UTF-8 text in one of ``FORMS``.
+    """The ranking, the items or the tokens of a stored result, as UTF-8 text in one of ``FORMS``.
 
     Raises ``UnknownNameError`` for another form, ``StoreError`` where the result has no such rows, and ``DataError``
     for ids that can't stand in a TREC file.
     """
     if form not in FORMS:
         raise UnknownNameError("form", form, FORMS)
+    if form == "tokens":
+        return _tokens(report.all_tokens(store, stored)).encode("utf-8")
     if form != "trec":
         records = store.records(stored)
         return (_csv(records) if form == "csv" else _jsonl(records)).encode("utf-8")
@@ -72,6 +78,18 @@ def _csv(records: ItemRecords) -> str:
         ["" if math.isnan(value) else repr(value) for value in each.tolist()] for each in records.columns.values()
     ]
     writer.writerows(zip(records.ids, *columns, *records.slices.values(), strict=True))
+    return out.getvalue()
+
+
+def _tokens(tokens: TokenRecords) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["item", "token", *TOKEN_COLUMNS, *(f"log_prob_{mode}" for mode in tokens.log_probs)])
+    items = (tokens.items[row] for row in tokens.item.tolist())
+    numbers = [getattr(tokens, name).tolist() for name in TOKEN_COLUMNS]
+    # As short as a float32 is told from its neighbours, not as long as the same number in float64.
+    log_probs = [[str(value) for value in values] for values in tokens.log_probs.values()]
+    writer.writerows(zip(items, tokens.tokens, *numbers, *log_probs, strict=True))
     return out.getvalue()
 
 

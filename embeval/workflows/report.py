@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from embeval import metrics
+from embeval.core import strict_json
 from embeval.core.protocols import Metric
+from embeval.core.records import TOKEN_COLUMNS, ItemRecords, TokenRecords
 from embeval.core.result import MetricValue
-from embeval.errors import ConfigError, UnknownNameError
+from embeval.errors import ConfigError, StoreError, UnknownNameError
 from embeval.stats import scoring
 from embeval.store.results import ResultStore, Stored
 
@@ -34,6 +36,19 @@ class LabelValue(NamedTuple):
     """The metric, with its interval and number of items."""
 
 
+class FieldValue(NamedTuple):
+    """A metric on the items of one field, and on those of each of its sub-sets."""
+
+    label: str
+    """The field."""
+    value: MetricValue
+    """The metric, with its interval and number of items."""
+    parts: tuple[SliceValue, ...]
+    """Its sub-sets, such as the paradigms of BLiMP."""
+
+
+FIELD, SUBSET = "field", "subset"
+"""Slices of which the one groups the other."""
 FEW_ITEMS = 5
 """A label of fewer items says little, and stands after the others."""
 
@@ -49,6 +64,54 @@ class Item(NamedTuple):
     """Its labels by slice."""
 
 
+class ItemTokens(NamedTuple):
+    """The tokens of one item."""
+
+    id: str
+    """Its id."""
+    tokens: TokenRecords
+    """The tokens, and no others."""
+    values: dict[str, float | None]
+    """What is stored of the item, column by column; null where it has no value."""
+
+    def to_json(self) -> strict_json.Json:
+        """Plain JSON: the item, its columns, and one object per token."""
+        shown = self.tokens
+        return {
+            "id": self.id,
+            "values": self.values,
+            "tokens": [
+                {
+                    "token": token,
+                    **{name: int(getattr(shown, name)[row]) for name in TOKEN_COLUMNS},
+                    "log_prob": {mode: float(values[row]) for mode, values in shown.log_probs.items()},
+                }
+                for row, token in enumerate(shown.tokens)
+            ],
+        }
+
+
+def all_tokens(store: ResultStore, stored: Stored) -> TokenRecords:
+    """The tokens behind a result. Raises ``StoreError`` where there are none."""
+    if stored.result.tokens is None:
+        raise StoreError(
+            f"{stored.path}: this result has no tokens. They stand beside the result for all texts of a "
+            "pseudo_likelihood task, unless it takes a sample or says 'records: false'."
+        )
+    return store.tokens(stored)
+
+
+def tokens_of(store: ResultStore, stored: Stored, item: str) -> ItemTokens:
+    """The tokens of one item. Raises ``UnknownNameError`` for no such item, ``StoreError`` as ``all_tokens`` does."""
+    found = all_tokens(store, stored)
+    if item not in found.items:
+        raise UnknownNameError("item", item, found.items)
+    records = store.records(stored)
+    row = records.ids.index(item)
+    values = {name: float(column[row]) for name, column in records.columns.items()}
+    return ItemTokens(item, found.of(item), {name: None if np.isnan(v) else v for name, v in values.items()})
+
+
 def by_slice(store: ResultStore, stored: Stored, slice_name: str, metric: str | None = None) -> list[SliceValue]:
     """A metric (the main one unless named) for each label of a slice, worst first.
 
@@ -61,12 +124,45 @@ def by_slice(store: ResultStore, stored: Stored, slice_name: str, metric: str | 
     chosen = _metric(stored, metric)
     values = []
     for label, rows in records.rows_by(slice_name).items():
-        purpose = (str(stored.result.signature.protocol.get("data")), slice_name, label)
-        estimates = scoring.estimate(records.take(rows), [chosen], stored.result.statistics, *purpose)
-        value = estimates[chosen.name].to_value(stored.result.statistics)
+        value = _value(stored, chosen, records.take(rows), slice_name, label)
         if value.n_items or value.n_unscored:  # a label of unanswerable queries alone has nothing to show
             values.append(SliceValue(label, value))
-    return sorted(values, key=lambda each: (each.value.value is None, each.value.value, each.label))
+    return sorted(values, key=_worst_first)
+
+
+def by_field(store: ResultStore, stored: Stored, metric: str | None = None) -> list[FieldValue]:
+    """A metric (the main one unless named) for each field and each sub-set in it, worst first on both levels.
+
+    Nothing where items have no fields, or the result is not of several sub-sets together.
+    Raises ``UnknownNameError`` for a metric that the result doesn't have.
+    """
+    if stored.result.status != "ok" or stored.result.imported is not None or not stored.result.stands:
+        return []
+    chosen = _metric(stored, metric)
+    records = store.records(stored, chosen.columns)
+    if FIELD not in records.slices or len(set(records.slices.get(SUBSET, ()))) < 2:
+        return []
+    found = []
+    for field, rows in records.rows_by(FIELD).items():
+        of_field = records.take(rows)
+        parts = [
+            SliceValue(label, _value(stored, chosen, of_field.take(of_label), SUBSET, label))
+            for label, of_label in of_field.rows_by(SUBSET).items()
+        ]
+        value = _value(stored, chosen, of_field, FIELD, field)
+        found.append(FieldValue(field, value, tuple(sorted(parts, key=_worst_first))))
+    return sorted(found, key=_worst_first)
+
+
+def _worst_first(each: SliceValue | FieldValue) -> tuple[bool, float | None, str]:
+    return each.value.value is None, each.value.value, each.label
+
+
+def _value(stored: Stored, metric: Metric, records: ItemRecords, slice_name: str, label: str) -> MetricValue:
+    """A metric on the items of a label; of a sub-set with the interval that its own result has."""
+    place = (label,) if slice_name == SUBSET else (slice_name, label)
+    data = str(stored.result.signature.protocol.get("data"))
+    return scoring.value(records, metric, stored.result.statistics, data, *place)
 
 
 def all_slices(store: ResultStore, stored: Stored, metric: str | None = None) -> list[LabelValue]:

@@ -13,6 +13,7 @@ from embeval.core.similarity import SIMILARITIES
 from embeval.core.specs import Role
 from embeval.data.beir import RetrievalData
 from embeval.data.pairs import Pairs
+from embeval.data.texts import Texts
 from embeval.errors import ConfigError
 from embeval.workflows import requests
 
@@ -71,8 +72,10 @@ def take(words: str | None, *, data: Path | None = None) -> Sample:
         elif isinstance(payload, Pairs):
             pairs = payload
             texts += [*payload.left[:MOST], *payload.right[:MOST]]
+        elif isinstance(payload, Texts):
+            texts += payload.texts[:MOST]
         else:
-            raise ConfigError("A sample is a retrieval or an sts task.")
+            raise ConfigError("A sample is a retrieval or an sts task, or one of texts, such as pseudo_likelihood.")
     distinct = tuple(dict.fromkeys(text for text in texts if text.strip()))[:MOST]
     if len(distinct) < FEWEST:
         raise ConfigError(f"The sample {words!r} has {len(distinct)} texts; at least {FEWEST} are needed.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,11 +16,12 @@ from embeval.cli import export as verb
 from embeval.core.specs import ModelSpec
 from embeval.encoders.export import FILES, Precision
 from embeval.encoders.parity import Bounds, Parity
+from embeval.language_models.parity import TokenParity
 from embeval.workflows import export as workflow
 from embeval.workflows.export import Exported, Report
 from embeval.workflows.trials import Trial
 from tests.support.commands import embeval
-from tests.support.exports import source
+from tests.support.exports import language_model, source
 
 
 def test_export_and_run(tmp_path: Path) -> None:
@@ -57,6 +60,33 @@ def test_export_and_run(tmp_path: Path) -> None:
     assert "CPUExecutionProvider" in json.dumps(result["provenance"])
 
 
+def test_a_language_model_and_its_tasks(tmp_path: Path) -> None:
+    """With its head: a text's pseudo-likelihood is that of torch; where vectors are wanted, it is refused."""
+    (tmp_path / "texts.txt").write_text("restore a backup of the server\n\nthe key, by day\na\n", encoding="utf-8")
+    model = str(language_model("bert"))
+    done = embeval("export", model, "-o", "out", "--lm-head", "--json", "--threads", "1", cwd=tmp_path)
+    assert done.code == 0, done.err
+    (graph,) = done.json["graphs"]
+    assert graph["parity"]["mean_abs"] < 1e-4
+    assert done.err.splitlines()[-1] == "Written: out. Use it with -m onnx:out"
+    few = ("--resamples", "0", "--threads", "1")
+    used = embeval(
+        "run", "-m", model, "-m", "onnx:out", "-t", "pseudo_likelihood:texts.txt", *few, "--json", cwd=tmp_path
+    )
+    assert used.code == 0, used.err
+    torch, onnx = (each for each in used.json["results"] if each["subset"] == "all")
+    assert torch["signature"]["tokenizer"] == onnx["signature"]["tokenizer"]
+    assert "CPUExecutionProvider" in json.dumps(onnx["provenance"])
+    assert torch["scores"].keys() == onnx["scores"].keys() > {"pppl_original"}
+    for name, score in torch["scores"].items():
+        assert onnx["scores"][name]["value"] == pytest.approx(score["value"], rel=1e-4)
+    for words in (("run", "-m", "onnx:out", "-t", "demo-pairs", *few), ("models", "show", "onnx:out")):
+        refused = embeval(*words, cwd=tmp_path)
+        assert refused.code == 3
+        assert "gives probabilities of tokens and no vectors" in refused.err
+        assert "Traceback" not in refused.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -65,6 +95,7 @@ def test_export_and_run(tmp_path: Path) -> None:
         (("-o", "full"), "full exists and is not empty"),
         (("-o", "full", "--force"), "so --force doesn't replace it"),
         (("--sample", "few.jsonl"), "few.jsonl"),
+        (("--lm-head",), "can't be exported with a language-model head"),
     ],
 )
 def test_mistakes(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
@@ -129,6 +160,23 @@ def test_a_broken_bound_exits_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert "fails: cosine_min 0.98535 is below 1" in done.stdout
     assert "Error: out was not written. fp32: cosine_min 0.98535 is below 1; int8-static: cosine_min" in done.stderr
     assert "Written" not in done.stderr
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_table_of_tokens_fits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    """Differences in nats, and what they are."""
+    monkeypatch.setattr(_state, "console", lambda stderr=False: Console(width=width))
+    changes = TokenParity(n_tokens=1024, max_abs=0.321, mean_abs=0.0123, loss_change=-0.00456, top_1=0.987)
+    made = report()
+    of_tokens: dict[str, Any] = {"parity": changes, "spearman": None, "spearman_delta": None}
+    graphs = tuple(replace(each, trial=replace(each.trial, **of_tokens)) for each in made.graphs)
+    verb._show(replace(made, reference=replace(made.reference, **of_tokens), graphs=graphs))
+    shown = capsys.readouterr()
+    assert max(len(line.rstrip()) for line in shown.out.splitlines()) <= width
+    assert all(word in shown.out for word in ("Mean diff", "1.2e-02", "Loss", "-4.6e-03", "98.7%"))
+    assert "log-probability" in shown.err
 
 
 @pytest.mark.parametrize("width", [80, 120])

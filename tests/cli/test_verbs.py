@@ -25,6 +25,8 @@ import yaml
 from typer.core import TyperOption
 
 from embeval.cli.main import VERBS
+from embeval.core import border
+from embeval.core.signature import RESERVED_SUBSETS
 from embeval.store.results import ResultStore
 from embeval.tasks import TASK_TYPES, catalog
 from embeval.tasks.retrieval import RetrievalOptions
@@ -651,6 +653,18 @@ def test_results_show_by_slice(project: Project) -> None:
     assert "≈" in table  # labels with fewer than 50 queries
     by_main = project("results", "show", "demo-docs", "--by", "kind").out
     assert "ndcg_at_10" in by_main
+
+
+def test_results_show_by_subset(project: Project) -> None:
+    """With the values and the intervals of the sub-sets' own results."""
+    found = project("results", "show", "demo-pairs", "--by", "subset", "--json").json["by"]
+    own = {
+        each.result.subset: border.dump(each.result.main_value)
+        for each in project.results.find(task="demo-pairs")
+        if each.result.subset not in RESERVED_SUBSETS
+    }
+    assert len(own) > 1
+    assert {each.pop("label"): each for each in found} == own
 
 
 def test_results_show_worst(project: Project) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, TaskSpec
 from embeval.encoders import loading
+from embeval.language_models import export as language_export
 from tests.support import endpoint
 from tests.support.data import write_beir, write_jsonl, write_pairs
 from tests.support.exports import copy_of, exported_cross_encoder
+from tests.support.minimal_pairs import write_blimp
 from tests.support.models import (
     save_tiny_checkpoint,
     save_tiny_cross_encoder,
@@ -95,7 +97,17 @@ RERANKER_MODELS: dict[str, Callable[[Path], RerankerSpec]] = {
     "sentence_transformers": lambda folder: RerankerSpec(name=str(save_tiny_cross_encoder(folder / "model"))),
 }
 """Reranker backend -> a small model in a folder."""
+
+
+def onnx_language_model(checkpoint: Path, folder: Path) -> ModelSpec:
+    """The graph of a masked model with its head."""
+    folder.mkdir()
+    language_export.write_folder(loading.resolve(ModelSpec(name=str(checkpoint))), "masked", folder)
+    return ModelSpec(name=str(folder), backend="onnx")
+
+
 LANGUAGE_MODEL_FORMS: dict[str, Callable[[Path, Path], ModelSpec]] = {
+    "onnx": onnx_language_model,
     "transformers": lambda checkpoint, folder: ModelSpec(name=str(checkpoint)),
 }
 """Language model backend -> a checkpoint in the form that it runs, made in a folder."""
@@ -237,11 +249,18 @@ def masked_lm_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="masked_lm", dataset=data, options={"at_least_one": True})
 
 
+def minimal_pairs_task(folder: Path) -> TaskSpec:
+    """Eleven pairs of three paradigms."""
+    write_blimp(folder / "pairs")
+    return TaskSpec(name="example", type="minimal_pairs", dataset=DatasetRef(path="pairs"))
+
+
 TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "bitext": bitext_task,
     "classification": classification_task,
     "clustering": clustering_task,
     "masked_lm": masked_lm_task,
+    "minimal_pairs": minimal_pairs_task,
     "mteb": mteb_task,
     "pair_classification": pair_classification_task,
     "pseudo_likelihood": pseudo_likelihood_task,

@@ -74,6 +74,7 @@ class Seen:
     """Progress that adds up."""
 
     total: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def start(self, label: str, total: int, unit: str) -> None:
         """Nothing."""
@@ -84,6 +85,10 @@ class Seen:
 
     def finish(self) -> None:
         """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Keeps it."""
+        self.notes.append(text)
 
 
 class TableReranker:

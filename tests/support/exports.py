@@ -14,6 +14,7 @@ import numpy as np
 
 from embeval.core.specs import ModelSpec
 from embeval.encoders import export, loading
+from embeval.language_models import export as language_export
 from tests.support.models import (
     save_tiny_checkpoint,
     save_tiny_cross_encoder,
@@ -70,6 +71,29 @@ def exported_cross_encoder() -> Path:
     graph = export.write_cross_encoder(loading.resolve(ModelSpec(name=str(cross_encoder()))), folder)
     export.to_float16(graph)
     export.to_int8(graph)
+    return folder
+
+
+@functools.cache
+def language_model(kind: str) -> Path:
+    """A tiny masked language model of that type in torch, one layer but for ``bert``; not to be changed."""
+    layers: dict[str, Any] = {} if kind == "bert" else {"n_layers" if kind == "distilbert" else "num_hidden_layers": 1}
+    return save_tiny_checkpoint(_scratch() / f"{kind}-lm", kind, head="AutoModelForMaskedLM", **layers)
+
+
+@functools.cache
+def exported_language_model(kind: str) -> Path:
+    """The folder that ``language_models.export.write_folder`` makes of it; not to be changed.
+
+    ``bert`` is there with int8 and float16, too.
+    """
+    folder = _scratch() / f"{kind}-lm-onnx"
+    folder.mkdir()
+    located = loading.resolve(ModelSpec(name=str(language_model(kind))))
+    graph = language_export.write_folder(located, "masked", folder)
+    if kind == "bert":
+        export.to_float16(graph)
+        export.to_int8(graph)
     return folder
 
 

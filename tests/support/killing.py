@@ -1,4 +1,4 @@
-"""Runs of mteb's tasks that are killed: forked from a process that has imported everything, so that each is short.
+"""Runs that are killed: forked from a process that has imported everything, so that each is short.
 
 ``python -m tests.support.killing`` reads one ``Wanted`` a line, as JSON, and answers with one ``Done`` a line.
 """
@@ -21,6 +21,7 @@ from embeval.encoders.cache import VectorCache, upkeep
 from embeval.encoders.locate import cache_folder
 from embeval.runner import local
 from embeval.store.results import ResultStore
+from embeval.workflows import requests
 from tests.support import forking
 from tests.support.commands import environment
 from tests.support.mirror import bound
@@ -35,6 +36,7 @@ class Wanted:
     model: str
     mirror: str
     tasks: Sequence[str]
+    """Names of mteb's tasks, whose data lies in ``mirror``; without one, tasks as ``embeval run -t`` takes them."""
     results: str
     cache: str
     """Folder of vectors."""
@@ -123,7 +125,10 @@ def _run(wanted: Wanted, writer: int) -> NoReturn:
         signal.setitimer(signal.ITIMER_PROF, wanted.kill_after)  # its signal ends a process at once, as a kill does
     assert cache_folder() == Path(wanted.cache)
     store = ResultStore(Path(wanted.results))
-    tasks = [bound(task, Path(wanted.mirror)) for task in wanted.tasks]
+    tasks = [
+        bound(task, Path(wanted.mirror)) if wanted.mirror else requests.parse_task(task, root=Path.cwd(), data=None)
+        for task in wanted.tasks
+    ]
     steps = []
     options = local.RunOptions(runtime=RuntimeOptions(num_threads=1), statistics=FEW)
     for outcome in local.run([ModelSpec(name=wanted.model)], tasks, store, options):

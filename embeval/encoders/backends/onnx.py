@@ -11,7 +11,7 @@ its neighbours. ``embeval models check`` shows by how much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,11 @@ FILES: dict[str, tuple[str, ...]] = {
 """Names of the graph for each number format: ours and those of optimum and sentence-transformers."""
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 1_024, 32_768
 EXPORT_FILE = "embeval_export.json"
-"""What an export says of itself beside its graph: which model it was, and for how many tokens it has positions."""
+"""What an export says of itself beside its graph: which model it was, and for how many tokens it has positions. Of a
+language model's, with its head, also which kind of one it is."""
+
+KIND = "kind"
+"""The key in it that only a language model's export has."""
 
 
 class _Backend:
@@ -75,6 +79,7 @@ class _Onnx:
         spec = located.spec
         if runtime.compile:
             raise ConfigError("The backend 'onnx' has nothing to compile; leave --compile out.")
+        refuse_language_model(located.folder, spec)
         file = graph_file(located.folder, spec)
         provider = spec.args.get("provider")
         self._session = Session(file, runtime, provider=None if provider is None else str(provider), name=spec.name)
@@ -146,6 +151,21 @@ def graph_file(folder: Path, spec: ModelSpec) -> Path:
             "'embeval export' makes them."
         )
     return found[0]
+
+
+def noted(folder: Path) -> Mapping[str, Any]:
+    """What ``EXPORT_FILE`` in a transformer's folder says; empty where we didn't write the export."""
+    return _json(folder / EXPORT_FILE)
+
+
+def refuse_language_model(folder: Path, spec: ModelSpec) -> None:
+    """Raises ``ModelError`` where the graphs of a folder give scores of tokens, as a language model's do."""
+    if KIND in noted(modules.transformer_folder(folder, spec)):
+        raise ModelError(
+            f"Model {spec.name!r} was exported with its language-model head: its graph gives probabilities of tokens "
+            "and no vectors.\nTasks that score tokens take it, such as pseudo_likelihood. For vectors export the model "
+            "without --lm-head."
+        )
 
 
 def load_tokenizer(folder: Path, spec: ModelSpec) -> Any:

@@ -18,11 +18,10 @@ import numpy.typing as npt
 from embeval.core.protocols import EncoderInfo
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import RuntimeOptions
-from embeval.encoders import locate, modules, tokens, torch_checks, torch_runtime
-from embeval.encoders.backends.onnx import load_tokenizer, position_limit
+from embeval.encoders import locate, modules, torch_checks, torch_runtime
 from embeval.encoders.backends.transformers import load_checkpoint
 from embeval.encoders.locate import Located
-from embeval.language_models import heads, kinds
+from embeval.language_models import heads, kinds, last_layer, tokenization
 from embeval.language_models.model import COLUMNS, VariantBackend
 
 Head = Literal["AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForPreTraining"]
@@ -43,13 +42,7 @@ class _Backend:
         return kinds.kind_of(located.spec, located.folder)
 
     def tokenizer(self, located: Located) -> tuple[Any, int | None]:
-        assert located.folder is not None
-        folder = modules.transformer_folder(located.folder, located.spec)
-        tokenizer = load_tokenizer(folder, located.spec)
-        limit, _ = tokens.choose_limit(
-            tokenizer, asked=located.spec.max_seq_length, positions=position_limit(folder), name=located.spec.name
-        )
-        return tokenizer, limit
+        return tokenization.located_tokenizer(located)
 
     def load(self, located: Located, kind: Kind, runtime: RuntimeOptions, *, pad_id: int) -> VariantBackend:
         scorer = _Scorer(located, kind, runtime)
@@ -65,16 +58,14 @@ class _Scorer:
 
         assert located.folder is not None
         spec = located.spec
-        locate.refuse_pickled_weights(located.folder)
         self._torch, self._name, self._kind = torch, spec.name, kind
         self._device = device = torch_runtime.choose_device(runtime.device)
         torch_runtime.set_threads(runtime)
-        folder = modules.transformer_folder(located.folder, spec)
-        model, _, remarks = load_checkpoint(folder, replace(spec, dtype="float32"), head=HEADS[kind])
-        heads.refuse_untrained(model, spec.name)
+        model, remarks = load_with_head(located, kind)
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
         self._body, self._head = _parted(model, spec.name, torch_runtime.torch_dtype(spec), device)
         self._body = torch_runtime.made_fast(self._body, spec, runtime, device)
+        self._last = None if runtime.compile or kind != "masked" else last_layer.narrowed(self._body)
         torch_runtime.made_fast(self._head, replace(spec, dtype="float32"), replace(runtime, compile=False), device)
         self.info = EncoderInfo(
             dim=COLUMNS,
@@ -99,7 +90,7 @@ class _Scorer:
     ) -> npt.NDArray[np.float32]:
         wanted = self._torch.from_numpy(targets).to(self._device)
         found: npt.NDArray[np.float32] = self._of_logits(
-            features, rows, places, lambda logits, part: _scores(logits, wanted[part])
+            features, rows, places, lambda logits, part: scores(logits, wanted[part])
         )
         return found
 
@@ -134,22 +125,48 @@ class _Scorer:
         before = places - 1 if self._kind == "causal" else places
         with torch.inference_mode(), torch_runtime.failures_told(self._name, n, longest):
             inputs = {name: torch.from_numpy(array).to(self._device) for name, array in features.items()}
-            hidden = self._body(**inputs)[0]  # without types: models that have them take 0, and GPT-2 none
-            at = hidden[torch.from_numpy(rows).to(self._device), torch.from_numpy(before).to(self._device)].float()
+            at = self._hidden(inputs, torch.from_numpy(rows), torch.from_numpy(before)).float()
             step = max(1, LOGITS_AT_ONCE // self._head.width)
             bounds = [slice(start, start + step) for start in range(0, len(at), step)]
             return torch.cat([give(self._head.logits(at[part]), part) for part in bounds]).cpu().numpy()
 
+    def _hidden(self, inputs: dict[str, Any], rows: Any, places: Any) -> Any:
+        """[M, D]: what the body makes of the tokens at those places of those texts."""
+        rows, places = rows.to(self._device), places.to(self._device)
+        n = len(inputs["input_ids"])
+        if self._last is None or len(rows) != n or not bool((rows == self._torch.arange(n, device=rows.device)).all()):
+            return self._body(**inputs)[0][rows, places]  # without types: models that have them take 0, and GPT-2 none
+        self._last.places = places
+        try:
+            return self._body(**inputs)[0][:, 0]
+        finally:
+            self._last.places = None
 
-def _scores(logits: Any, wanted: Any) -> Any:
+
+def load_with_head(located: Located, kind: Kind) -> tuple[Any, list[str]]:
+    """(model of transformers in float32 with its language-model head, remarks).
+
+    Raises ``ModelError``, also for a head that was never trained.
+    """
+    assert located.folder is not None
+    spec = located.spec
+    locate.refuse_pickled_weights(located.folder)
+    folder = modules.transformer_folder(located.folder, spec)
+    model, _, remarks = load_checkpoint(folder, replace(spec, dtype="float32"), head=HEADS[kind])
+    heads.refuse_untrained(model, spec.name)
+    return model, remarks
+
+
+def scores(logits: Any, wanted: Any) -> Any:
     """float32 [M, 3] of ``TokenScorer`` from scores [M, V]."""
     import torch
 
-    own = logits.gather(1, wanted[:, None])
-    log_prob = own[:, 0] - logits.logsumexp(dim=1)
-    larger = (logits > own).sum(dim=1)
-    equal = (logits == own).sum(dim=1)
-    return torch.stack([log_prob, larger.float(), equal.float()], dim=1)
+    log_prob = logits.log_softmax(dim=1).gather(1, wanted[:, None])[:, 0]  # twice as fast as logsumexp
+    # Signs add up faster than truth values, and exactly: no vocabulary has 2^24 entries.
+    signs = (logits - logits.gather(1, wanted[:, None])).sign_()
+    more_larger = signs.sum(dim=1)
+    unequal = signs.abs_().sum(dim=1)
+    return torch.stack([log_prob, (unequal + more_larger) / 2, logits.shape[1] - unequal], dim=1)
 
 
 def _drawn(logits: Any, uniforms: Any) -> Any:

@@ -21,9 +21,11 @@ TYPES = {
     "clustering": "Clustering",
     "pair_classification": "PairClassification",
     "bitext": "BitextMining",
+    "pseudo_likelihood": "PseudoLikelihood",
     "summarization": "Summarization",
     "replaced_tokens": "ReplacedTokens",
     "masked_lm": "MaskedTokens",
+    "minimal_pairs": "MinimalPairs",
 }
 """Types of tasks of one's own in mteb's words, or in words like these."""
 SHOWN = 3

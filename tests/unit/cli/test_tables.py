@@ -13,6 +13,7 @@ from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
 from embeval.errors import StoreError
 from embeval.leaderboard.board import Board, ColumnKey, Row, RowKey
 from embeval.runner.local import Outcome, Step
+from embeval.workflows.report import FieldValue, SliceValue
 
 HEADINGS = ["Model", "Split", "Value", "Items"]
 ROWS = [["a-model-of-some-length", "test", "0.8203", "1379"], ["b", "dev", "0.5", "12"]]
@@ -54,6 +55,51 @@ def test_columns_are_left_out_until_it_fits(width: int, left_out: set[str]) -> N
     assert "a-model-of-some-length" in table
     assert "0.8203" in table
     assert max(len(line.rstrip()) for line in table.splitlines()) <= width
+
+
+def by_field(width: int) -> str:
+    """A field with two paradigms, one of them no better than a coin."""
+    long = "coordinate_structure_constraint_complex_left_branch"
+    parts = (
+        SliceValue("causative", MetricValue(value=0.31, ci_low=0.28, ci_high=0.34, n_items=1000)),
+        SliceValue(long, MetricValue(value=0.51, ci_low=0.48, ci_high=0.54, n_items=1000)),
+    )
+    field = FieldValue("syntax", MetricValue(value=0.61, ci_low=0.58, ci_high=0.64, n_items=2000), parts)
+    return printed(lambda console: _tables.by_field("pll_accuracy", [field], 0.95, console), width)
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 120])
+def test_values_by_field_keep_their_intervals_on_any_terminal(width: int) -> None:
+    """Where there is room each says how many items it is of, and what it is to chance."""
+    table = by_field(width)
+    assert max(len(line.rstrip()) for line in table.splitlines()) <= width
+    for shown in ("0.6100   0.5800 – 0.6400", "0.3100   0.2800 – 0.3400", "0.5100   0.4800 – 0.5400"):
+        assert shown in table
+    assert ("below chance" in table) == ("at chance" in table) == (width == 120)
+    if width == 120:
+        lines = [line.split() for line in table.splitlines() if " – " in line]
+        assert [line[0] for line in lines] == [
+            "syntax",
+            "causative",
+            "coordinate_structure_constraint_complex_left_branch",
+        ]
+        assert [line[1] for line in lines] == ["2000", "1000", "1000"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "told"),
+    [
+        ("ll_accuracy", 0.4, 0.49, "below chance"),
+        ("ll_accuracy", 0.4, 0.5, "at chance"),
+        ("pll_accuracy", 0.5, 0.6, "at chance"),
+        ("pll_accuracy", 0.51, 0.6, ""),
+        ("pll_accuracy", None, None, ""),
+        ("ndcg_at_10", 0.1, 0.2, ""),
+    ],
+)
+def test_chance_is_named_where_it_is_known(metric: str, low: float | None, high: float | None, told: str) -> None:
+    """By the interval; a metric without such a level, and a value without an interval, say nothing."""
+    assert _tables.chance(metric, MetricValue(value=0.5, ci_low=low, ci_high=high, n_items=9)) == told
 
 
 @pytest.mark.parametrize("width", [20, 30, 40, 60, 80, 120])

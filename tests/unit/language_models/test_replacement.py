@@ -16,7 +16,6 @@ from embeval.language_models import loading, replacement
 from embeval.language_models.model import LanguageModel
 from embeval.language_models.tokenization import Text
 from embeval.language_models.variants import Variants
-from embeval.language_models.windows import window_of
 from tests.support.language_models import model_of, word_tokenizer
 from tests.support.models import save_tiny_language_model, save_tokenizer
 from tests.support.words import WORDS
@@ -33,6 +32,15 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> tuple[LanguageModel, 
     located = encoders.resolve(ModelSpec(name=str(folder)))
     model = loading.load(located, "masked", RuntimeOptions(device="cpu"))
     return model, AutoModelForMaskedLM.from_pretrained(folder).eval()
+
+
+def window_of(place: int, n: int, room: int | None) -> tuple[int, int]:
+    """(begin, end) of the window with the largest of the smaller sides of a token, the earlier of two: tried out."""
+    if room is None or n <= room:
+        return 0, n
+    begins = [begin for begin in [*range(0, n - room, max(1, room // 2)), n - room] if begin <= place < begin + room]
+    best = max(begins, key=lambda begin: (min(place - begin, begin + room - 1 - place), -begin))
+    return best, best + room
 
 
 def probabilities(reference: Any, ids: npt.NDArray[np.int32], place: int) -> npt.NDArray[np.float64]:
@@ -143,7 +151,7 @@ def test_a_long_text_is_filled_window_by_window(generator: tuple[LanguageModel, 
     assert model.frame.mask_id is not None
     ids[choice.places] = model.frame.mask_id
     for place, uniform, token in zip(choice.places.tolist(), choice.uniforms, drawn, strict=True):
-        start, stop = window_of(place, 150, room=62, stride=31)
+        start, stop = window_of(place, 150, 62)
         cumulated = np.cumsum(probabilities(reference, model.frame.around(ids[start:stop]), place - start + 1))
         assert token == np.flatnonzero(cumulated > uniform)[0]
 
@@ -159,15 +167,14 @@ def test_a_backend_without_distributions_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("room", [1, 2, 3, 4, 7, 10, None])
 def test_every_token_is_told_once_where_it_has_most_around_it(room: int | None) -> None:
-    """Windows and shares against ``windows.window_of`` for each token, for all lengths up to 40."""
+    """Windows and shares against trying out all windows for each token, for all lengths up to 40."""
     for n in range(1, 41):
         found = {
             place: (begin, end)
             for begin, end, first, behind in replacement.parts(n, room=room)
             for place in range(first, behind)
         }
-        stride = max(1, (room or 2) // 2)
-        assert found == {place: window_of(place, n, room=room, stride=stride) for place in range(n)}
+        assert found == {place: window_of(place, n, room) for place in range(n)}
 
 
 def test_variants_hold_what_was_replaced_and_say_so(tmp_path: Path) -> None:

@@ -36,6 +36,44 @@ def test_unscored_items_are_left_out_and_counted() -> None:
     assert found.note == "approximate: 2 items"
 
 
+@pytest.mark.parametrize("column", [[1.0, 0.0, 1.0, 1.0], [1.0, 0.5, 0.0, 1.0], [1.0], [1.0, np.nan, 0.0]])
+@pytest.mark.parametrize("resamples", [0, 400])
+def test_one_value_is_that_of_the_estimate(column: list[float], resamples: int) -> None:
+    """A share, one with halves, one item, one without a value: equal to the last bit."""
+    options = StatisticsOptions(resamples=resamples, seed=3)
+    items = records(m=column)
+    expected = scoring.estimate(items, [MeanOf("m")], options, "x")["m"].to_value(options)
+    assert scoring.value(items, MeanOf("m"), options, "x") == expected
+
+
+def test_a_share_alone_takes_no_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its interval needs none; that of a mean of other values does."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr(bootstrap, "distribution", refuse)
+    assert scoring.value(records(m=[1.0, 0.0]), MeanOf("m"), OPTIONS).interval == "wilson"
+    with pytest.raises(AssertionError, match="drawn"):
+        scoring.value(records(m=[1.0, 0.5]), MeanOf("m"), OPTIONS)
+
+
+def test_where_ties_count_half_the_interval_is_that_of_a_share() -> None:
+    """Wilson's of 500.5 in 1,000 by its formula; 1,000 ties are no certainty of 0.5."""
+    ties = MeanOf("m", ties_half=True)
+    (low, high), n = stats.binomtest(500, 1000).proportion_ci(method="wilson"), 1000
+    all_tied = scoring.value(records(m=[0.5] * n), ties, OPTIONS)
+    assert (all_tied.ci_low, all_tied.ci_high) == pytest.approx((low, high))
+    assert all_tied.interval == "wilson"
+    some = scoring.value(records(m=[1.0] * 500 + [0.5] + [0.0] * 499), ties, OPTIONS)
+    z, p = stats.norm.ppf(0.975), 0.5005
+    middle, half = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    assert some.ci_low == pytest.approx((middle - half) / (1 + z * z / n))
+    assert some.ci_high == pytest.approx((middle + half) / (1 + z * z / n))
+    assert scoring.value(records(m=[1.0, 0.5, 0.0]), MeanOf("m"), OPTIONS).interval == "bca"
+    assert scoring.value(records(m=[1.0, 0.25, 0.0]), ties, OPTIONS).interval == "bca"
+
+
 def test_all_items_unscored_is_undefined() -> None:
     """No value, a reason, no interval."""
     found = scoring.estimate(records(m=[np.nan, np.nan]), [MeanOf("m")], OPTIONS)["m"].to_value(OPTIONS)

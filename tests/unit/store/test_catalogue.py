@@ -95,6 +95,7 @@ RESULTS = st.builds(
     warnings=st.lists(NAMES, max_size=2).map(tuple),
     items=FILES,
     run=FILES,
+    tokens=FILES,
     signature=st.builds(
         Signature,
         protocol=st.dictionaries(NAMES, JSON, max_size=2),

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embeval.core.ir import Run, TieRule
-from embeval.core.records import ItemRecords
+from embeval.core.records import ItemRecords, TokenRecords
 from embeval.errors import StoreError
 from embeval.store import items
 
@@ -126,7 +126,7 @@ WRITE = """
 import sys
 import numpy as np
 from embeval.core.ir import Run
-from embeval.core.records import ItemRecords
+from embeval.core.records import ItemRecords, TokenRecords
 from embeval.store import items
 
 records = ItemRecords("query", ("q1", "q2"), {"x": np.array([0.5, np.nan])}, {"kind": ("a", "b")}, ("c", "c"))
@@ -327,3 +327,101 @@ def test_a_file_that_holds_no_ranking_is_refused(case: str) -> None:
     with pytest.raises(StoreError) as caught:
         items.run_from_bytes(NO_RUNS[case])
     assert len(str(caught.value).splitlines()) <= 3
+
+
+@st.composite
+def all_tokens(draw: st.DrawFn) -> TokenRecords:
+    """Tokens of some items, each with its own number of them."""
+    names = tuple(draw(st.lists(NAMES, unique=True, max_size=4)))
+    item = sorted(draw(st.lists(st.integers(0, len(names) - 1), max_size=12))) if names else []
+    n = len(item)
+    numbers = st.lists(st.integers(-(2**31), 2**31 - 1), min_size=n, max_size=n)
+    values = st.lists(st.floats(width=32, allow_nan=False), min_size=n, max_size=n)
+    written = draw(st.lists(NAMES, unique=True, min_size=3, max_size=3))
+    columns = {name: np.array(draw(numbers), dtype=np.int32) for name in ("place", "begin", "end", "word")}
+    ids = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    modes = draw(st.lists(NAMES, unique=True, max_size=2))
+    return TokenRecords(
+        items=names,
+        item=np.array(item, dtype=np.int32),
+        id=np.array(ids, dtype=np.int32),
+        vocabulary=dict(enumerate(written)),
+        log_probs={mode: np.array(draw(values), dtype=np.float32) for mode in modes},
+        **columns,
+    )
+
+
+@relaxed
+@given(all_tokens())
+def test_tokens_come_back(tokens: TokenRecords) -> None:
+    """Item by item, to the last bit, and equal tokens give equal bytes."""
+    data = items.tokens_to_bytes(tokens)
+    assert items.tokens_to_bytes(tokens) == data
+    found = items.tokens_from_bytes(data)
+    assert len(found) == len(tokens)
+    assert list(found.log_probs) == list(tokens.log_probs)
+    for name in tokens.items:
+        one, other = tokens.of(name), found.of(name)
+        assert one.tokens == other.tokens
+        for column in ("place", "id", "begin", "end", "word"):
+            assert getattr(one, column).tolist() == getattr(other, column).tolist()
+        for mode, values in one.log_probs.items():
+            assert bits(values) == bits(other.log_probs[mode])
+    assert len(found.of("no such item" * 2)) == 0
+
+
+def test_a_file_of_tokens_is_small_and_plain() -> None:
+    """Any reader of Parquet gets texts and numbers: int32 and float32, names and tokens kept once."""
+    tokens = TokenRecords(
+        items=("a", "b"),
+        item=np.array([0, 0, 1], dtype=np.int32),
+        place=np.array([0, 1, 0], dtype=np.int32),
+        id=np.array([9, 4, 9], dtype=np.int32),
+        begin=np.array([0, 4, 0], dtype=np.int32),
+        end=np.array([4, 6, 4], dtype=np.int32),
+        word=np.array([0, 0, 0], dtype=np.int32),
+        vocabulary={4: "##en", 9: "unse"},
+        log_probs={"original": np.array([-0.5, -0.25, -3.0], dtype=np.float32)},
+    )
+    table = pq.read_table(io.BytesIO(items.tokens_to_bytes(tokens)))
+    assert table["item"].to_pylist() == ["a", "a", "b"]
+    assert table["token"].to_pylist() == ["unse", "##en", "unse"]
+    assert table["id"].to_pylist() == [9, 4, 9]
+    assert table["log_prob_original"].to_pylist() == [-0.5, -0.25, -3.0]
+    assert {str(table.schema.field(name).type) for name in ("item", "token")} == {
+        "dictionary<values=string, indices=int32, ordered=0>"
+    }
+    assert str(table.schema.field("log_prob_original").type) == "float"
+
+
+def test_what_is_no_file_of_tokens_is_refused() -> None:
+    """Another kind of file, a missing column, and one of another type."""
+    whole = items.tokens_to_bytes(
+        TokenRecords(
+            items=("a",),
+            item=np.zeros(1, dtype=np.int32),
+            vocabulary={0: "x"},
+            log_probs={},
+            **{name: np.zeros(1, dtype=np.int32) for name in ("place", "id", "begin", "end", "word")},
+        )
+    )
+    table = pq.read_table(io.BytesIO(whole))
+
+    def written(changed: Any) -> bytes:
+        out = io.BytesIO()
+        pq.write_table(changed, out)
+        return out.getvalue()
+
+    place = table.column_names.index("place")
+    broken = [
+        items.records_to_bytes(ItemRecords(unit="text", ids=(), columns={})),
+        written(table.drop_columns(["word"])),
+        written(table.drop_columns(["token"])),
+        written(table.set_column(place, "place", pa.array([1.5]))),
+        written(table.set_column(place, "place", pa.array([None], pa.int32()))),
+        written(table.set_column(0, "item", pa.array(["a"]))),
+        b"",
+    ]
+    for data in broken:
+        with pytest.raises(StoreError):
+            items.tokens_from_bytes(data)

@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 from embeval import metrics
 from embeval.core import border, provenance
 from embeval.core.ir import Run
-from embeval.core.records import ItemRecords
+from embeval.core.records import ItemRecords, TokenRecords
 from embeval.core.result import Failure, FileRef, Result, Timings
 from embeval.core.specs import DatasetRef, ModelSpec, StatisticsOptions, TaskSpec
 from embeval.errors import ExitCode, StoreError
 from embeval.runner import assemble, local
 from embeval.store import atomic
 from embeval.store.results import MAX_NAME, ResultStore, Stored, safe_name
+from embeval.store.tags import Tags
 from embeval.tasks import TASK_TYPES
 from tests.support.data import write_beir, write_pairs
 
@@ -40,6 +41,18 @@ RECORDS = ItemRecords(
     slices={"kind": ("typo", "", "typo")},
 )
 RUN = Run.from_dict({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d2": 0.5}, "q3": {}})
+
+TOKENS = TokenRecords(
+    items=("q1", "q2"),
+    item=np.array([0, 0, 1], dtype=np.int32),
+    place=np.array([0, 1, 0], dtype=np.int32),
+    id=np.array([7, 3, 7], dtype=np.int32),
+    begin=np.array([0, 4, 0], dtype=np.int32),
+    end=np.array([4, 6, 4], dtype=np.int32),
+    word=np.array([0, 0, 0], dtype=np.int32),
+    vocabulary={3: "##en", 7: "unse"},
+    log_probs={"original": np.array([-0.5, -0.25, -3.0], dtype=np.float32)},
+)
 
 
 def make(
@@ -61,6 +74,7 @@ def make(
         records=records,
         provenance=ORIGIN,
         run=RUN,
+        tokens=TOKENS,
     )
     (part,) = assemble.results(evidence, StatisticsOptions(resamples=0), None)
     return part._replace(result=dataclasses.replace(part.result, split=split))
@@ -232,12 +246,12 @@ def test_any_name_can_be_stored_and_found(tmp_path: Path, store: ResultStore, pa
     """Inside the store and nowhere else, five levels deep, read back with its items, and listed."""
     fields: dict[str, Any] = {part: name}
     made = make(**fields)
-    stored = store.put(made.result, made.records, made.run)
+    stored = store.put(made.result, made.records, made.run, made.tokens)
     assert set(tmp_path.iterdir()) == {store.root}
     assert stored.path.relative_to(store.root).parts[:-1] == stored.path.parent.parts[-4:]
     assert [found.path for found in store.find()] == [stored.path]
     assert store.get(stored.path) == stored.result
-    assert dataclasses.replace(stored.result, items=None, run=None) == made.result
+    assert dataclasses.replace(stored.result, items=None, run=None, tokens=None) == made.result
     assert store.records(stored).ids == RECORDS.ids
     assert store.run(stored).hits("q1") == RUN.hits("q1")
 
@@ -266,15 +280,17 @@ def test_everything_that_counts_has_a_place_of_its_own(store: ResultStore) -> No
 def test_a_result_comes_back_with_its_items(store: ResultStore) -> None:
     """Score, records and ranking; the files carry the hash of their bytes, of which 16 digits are in the name."""
     made = make()
-    stored = store.put(made.result, made.records, made.run)
+    stored = store.put(made.result, made.records, made.run, made.tokens)
     assert stored.path == store.path(made.result)
-    assert kinds(store) == sorted([f"{stored.path.name.split('.')[-2]}.json", "items.parquet", "run.parquet"])
+    assert kinds(store) == sorted(
+        [f"{stored.path.name.split('.')[-2]}.json", "items.parquet", "run.parquet", "tokens.parquet"]
+    )
     got = store.get(stored.path)
     assert got == stored.result
     assert got.main_value is not None
     assert got.main_value.value == 0.625
     assert (got.main_value.n_items, got.main_value.n_unscored) == (2, 1)
-    for reference in (got.items, got.run):
+    for reference in (got.items, got.run, got.tokens):
         assert reference is not None
         data = (stored.path.parent / reference.file).read_bytes()
         assert hashlib.sha256(data).hexdigest() == reference.sha256
@@ -286,12 +302,29 @@ def test_a_result_comes_back_with_its_items(store: ResultStore) -> None:
     assert {query: store.run(again).hits(query) for query in RUN.query_ids} == {
         query: RUN.hits(query) for query in RUN.query_ids
     }
+    assert store.tokens(again).of("q1").tokens == ("unse", "##en")
+    assert store.tokens(again).of("q2").log_probs["original"].tolist() == [-3.0]
+
+
+def test_tokens_are_no_garbage_while_a_result_has_them(store: ResultStore) -> None:
+    """However old; once its result has others, the file goes, unless a tag pins it."""
+    made = make()
+    stored = store.put(made.result, made.records, made.run, made.tokens)
+    (file,) = stored.path.parent.glob("*.tokens.parquet")
+    os.utime(file, (0, 0))
+    assert store.garbage() == []
+    (pin,) = Tags(store.root).put("prod", [stored])[1].results
+    assert file.name in pin.keeps
+    store.put(made.result, made.records, made.run, TOKENS.of("q1"))
+    assert store.garbage() == []
+    Tags(store.root).remove("prod")
+    assert store.garbage() == [file]
 
 
 def test_the_file_is_json_for_anyone(store: ResultStore) -> None:
     """UTF-8 by the standard library's parser, sorted keys, letters unescaped, a line end at the end."""
     made = make(task="données")
-    path = store.put(made.result, made.records, made.run).path
+    path = store.put(made.result, made.records, made.run, made.tokens).path
     text = path.read_text(encoding="utf-8")
     value = json.loads(text)
     assert value["task"]["name"] == "données"
@@ -306,16 +339,16 @@ def test_equal_results_give_equal_files(tmp_path: Path) -> None:
     stores = [ResultStore(tmp_path / name) for name in ("one", "other")]
     for each in stores:
         made = make()
-        each.put(made.result, made.records, made.run)
+        each.put(made.result, made.records, made.run, made.tokens)
     assert files(stores[0]) == files(stores[1])
 
 
 def test_writing_again_changes_nothing(store: ResultStore) -> None:
     """The item files are there already, and the JSON becomes what it was."""
     made = make()
-    first = store.put(made.result, made.records, made.run)
+    first = store.put(made.result, made.records, made.run, made.tokens)
     before = files(store)
-    assert store.put(made.result, made.records, made.run) == first
+    assert store.put(made.result, made.records, made.run, made.tokens) == first
     assert files(store) == before
 
 
@@ -330,8 +363,8 @@ def test_items_are_written_before_the_result(store: ResultStore, monkeypatch: py
 
     monkeypatch.setattr(atomic, "write", watched)
     made = make()
-    stored = store.put(made.result, made.records, made.run)
-    assert written == ["items.parquet", "run.parquet", stored.path.name.split(".", 1)[1]]
+    stored = store.put(made.result, made.records, made.run, made.tokens)
+    assert written == ["items.parquet", "run.parquet", "tokens.parquet", stored.path.name.split(".", 1)[1]]
 
 
 def failing_write(ending: str, error: BaseException) -> Callable[[Path, bytes], None]:
@@ -346,7 +379,7 @@ def failing_write(ending: str, error: BaseException) -> Callable[[Path, bytes], 
     return fail
 
 
-@pytest.mark.parametrize("ending", ["items.parquet", "run.parquet", ".json"])
+@pytest.mark.parametrize("ending", ["items.parquet", "run.parquet", "tokens.parquet", ".json"])
 @pytest.mark.parametrize(
     "error", [StoreError("disk full"), KeyboardInterrupt()], ids=["StoreError", "KeyboardInterrupt"]
 )
@@ -358,21 +391,22 @@ def test_a_result_is_not_there_until_all_of_it_is(
     with monkeypatch.context() as patched:
         patched.setattr(atomic, "write", failing_write(ending, error))
         with pytest.raises(type(error)):
-            store.put(made.result, made.records, made.run)
+            store.put(made.result, made.records, made.run, made.tokens)
     assert list(store.find()) == []
 
-    old = store.put(made.result, made.records, made.run)
+    old = store.put(made.result, made.records, made.run, made.tokens)
     changed = make(records=dataclasses.replace(RECORDS, columns={"ndcg_at_10": np.array([0.0, 0.0, 0.0])}))
     assert store.path(changed.result) == old.path
     other_run = Run.from_dict({"q1": {"d9": 1.0}})
     with monkeypatch.context() as patched:
         patched.setattr(atomic, "write", failing_write(ending, error))
         with pytest.raises(type(error)):
-            store.put(changed.result, changed.records, other_run)
+            store.put(changed.result, changed.records, other_run, TOKENS.of("q2"))
     (found,) = store.find()
     assert found == old
     np.testing.assert_array_equal(store.records(found).columns["ndcg_at_10"], RECORDS.columns["ndcg_at_10"])
     assert store.run(found).hits("q1") == RUN.hits("q1")
+    assert len(store.tokens(found)) == 3
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
@@ -394,7 +428,7 @@ def test_a_store_that_can_not_be_a_folder(tmp_path: Path) -> None:
     with pytest.raises(
         StoreError, match=rf"^Can't write {re.escape(str(store.root))}/.*\nA part of that path is a file"
     ):
-        store.put(made.result, made.records, made.run)
+        store.put(made.result, made.records, made.run, made.tokens)
     assert list(store.find()) == []
     assert list(ResultStore(tmp_path / "file").find()) == []
     assert list(ResultStore(tmp_path / "absent").find()) == []
@@ -414,7 +448,7 @@ def test_a_store_that_can_not_be_written(store: ResultStore, monkeypatch: pytest
     with pytest.raises(
         StoreError, match=r"^Can't write .*\n.*\. Results that were finished before are safe\.$"
     ) as caught:
-        store.put(dataclasses.replace(made.result, warnings=("new",)), made.records, made.run)
+        store.put(dataclasses.replace(made.result, warnings=("new",)), made.records, made.run, made.tokens)
     monkeypatch.undo()
     assert caught.value.exit_code == ExitCode.CANNOT_EVALUATE
     assert files(store) == before
@@ -423,13 +457,13 @@ def test_a_store_that_can_not_be_written(store: ResultStore, monkeypatch: pytest
 def test_an_item_file_of_the_right_name_and_wrong_content_is_replaced(store: ResultStore) -> None:
     """The remains of a crash under the file's name are not taken for the file."""
     made = make()
-    stored = store.put(made.result, made.records, made.run)
+    stored = store.put(made.result, made.records, made.run, made.tokens)
     assert stored.result.items is not None
     broken = stored.path.parent / stored.result.items.file
     whole = broken.read_bytes()
     for remains in (b"", whole[:-1], whole + b"x"):
         broken.write_bytes(remains)
-        store.put(made.result, made.records, made.run)
+        store.put(made.result, made.records, made.run, made.tokens)
         assert broken.read_bytes() == whole
 
 
@@ -452,7 +486,7 @@ def test_old_temporary_files_are_swept(store: ResultStore) -> None:
 def test_a_failure_does_not_replace_a_result(store: ResultStore) -> None:
     """Both are there, and the result has its number."""
     made = make()
-    old = store.put(made.result, made.records, made.run)
+    old = store.put(made.result, made.records, made.run, made.tokens)
     before = files(store)
     store.put(failure(made.result))
     assert {name: data for name, data in files(store).items() if not name.endswith("error.json")} == before
@@ -595,19 +629,24 @@ def test_a_result_of_another_form_is_refused(store: ResultStore, change: dict[st
     assert words in message
 
 
-KINDS = ["items", "run"]
+KINDS = ["items", "run", "tokens"]
 
 
 def read(store: ResultStore, stored: Stored, kind: str) -> object:
-    """The items or the ranking."""
-    return store.records(stored) if kind == "items" else store.run(stored)
+    """The items, the ranking or the tokens."""
+    reading: dict[str, Callable[[Stored], object]] = {
+        "items": store.records,
+        "run": store.run,
+        "tokens": store.tokens,
+    }
+    return reading[kind](stored)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_items_that_are_missing(store: ResultStore, kind: str) -> None:
     """The path, and what to do."""
     made = make()
-    stored = store.put(made.result, made.records, made.run)
+    stored = store.put(made.result, made.records, made.run, made.tokens)
     (file,) = stored.path.parent.glob(f"*.{kind}.parquet")
     file.unlink()
     with pytest.raises(StoreError, match=rf"^{re.escape(str(file))}: can't be read .*Run the evaluation again\.$"):
@@ -618,11 +657,11 @@ def test_items_that_are_missing(store: ResultStore, kind: str) -> None:
 def test_items_that_were_altered(store: ResultStore, kind: str) -> None:
     """One bit, the end cut off, another result's items of the same shape, or nothing: all are refused."""
     made = make()
-    stored = store.put(made.result, made.records, made.run)
+    stored = store.put(made.result, made.records, made.run, made.tokens)
     (file,) = stored.path.parent.glob(f"*.{kind}.parquet")
     whole = file.read_bytes()
     other = make(task="other", records=dataclasses.replace(RECORDS, columns={"ndcg_at_10": np.ones(3)}))
-    elsewhere = store.put(other.result, other.records, Run.from_dict({"q1": {"d1": 3.0}}))
+    elsewhere = store.put(other.result, other.records, Run.from_dict({"q1": {"d1": 3.0}}), TOKENS.of("q2"))
     (foreign,) = elsewhere.path.parent.glob(f"*.{kind}.parquet")
     flipped = bytes([whole[0], whole[1] ^ 1]) + whole[2:]
     for data in (flipped, whole[:-1], whole + b"\0", foreign.read_bytes(), b""):
@@ -646,7 +685,7 @@ def test_a_result_without_items(store: ResultStore, kind: str) -> None:
 def test_a_result_never_reads_outside_its_folder(tmp_path: Path, store: ResultStore, kind: str, name: str) -> None:
     """A file name in a JSON that came from elsewhere is a name and no path, whatever it says."""
     made = make()
-    stored = store.put(made.result, made.records, made.run)
+    stored = store.put(made.result, made.records, made.run, made.tokens)
     (file,) = stored.path.parent.glob(f"*.{kind}.parquet")
     secret = stored.path.parent / "../../secret"
     secret.write_bytes(file.read_bytes())
@@ -768,7 +807,7 @@ def test_a_broken_file_need_not_stand_in_the_way(store: ResultStore) -> None:
 def test_nothing_goes_from_a_folder_with_a_broken_result(store: ResultStore) -> None:
     """What it refers to can't be known, so its files are spared, however old."""
     made = make()
-    stored = store.put(made.result, made.records, made.run)
+    stored = store.put(made.result, made.records, made.run, made.tokens)
     stored.path.write_text("{", encoding="utf-8")
     for path in stored.path.parent.iterdir():
         os.utime(path, (0, 0))

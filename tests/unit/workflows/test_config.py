@@ -12,6 +12,7 @@ import pytest
 
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.core.verdict import Waiver
+from embeval.data.minimal_pairs import MinimalPairColumns
 from embeval.data.pairs import PairColumns
 from embeval.data.texts import TextColumns
 from embeval.errors import ConfigError, DataError, UsageError
@@ -21,6 +22,8 @@ from embeval.mteb_bridge.tasks.clustering import ClusteringOptions, ClusteringTa
 from embeval.mteb_bridge.tasks.mteb import MtebOptions, MtebTask
 from embeval.tasks import TASK_TYPES
 from embeval.tasks.masked_lm import MaskedLmOptions, MaskedLmTask
+from embeval.tasks.minimal_pairs import MinimalPairsOptions, MinimalPairsTask
+from embeval.tasks.pseudo_likelihood import PseudoLikelihoodOptions, PseudoLikelihoodTask
 from embeval.tasks.replaced_tokens import ReplacedTokensOptions, ReplacedTokensTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
@@ -111,6 +114,16 @@ tasks:
     draws: 3
     generator: null
     unit: paragraph
+  - name: prose
+    type: pseudo_likelihood
+    data: prose.txt
+    modes: [original]
+    stride: 8
+    sample: 0.25
+    seed: 6
+    records: true
+    unit: paragraph
+    columns: {}
   - name: masked
     type: masked_lm
     data: texts.jsonl
@@ -121,6 +134,12 @@ tasks:
     at_least_one: true
     unit: line
     columns: {text: body}
+  - name: grammar
+    type: minimal_pairs
+    data: grammar
+    mode: original
+    per_paradigm: 50
+    columns: {sentence_good: right, sentence_bad: wrong, paradigm: kind, field: area, term: point, id: number}
 results: out
 data: sets
 mirror: more-copies
@@ -159,7 +178,7 @@ gate:
 
 
 DESCRIBED = (
-    *("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns"),
+    *("RuntimeOptions", "StatisticsOptions", "ModelSpec", "PairColumns", "MinimalPairColumns"),
     *("Policy", "Rule", "Resampling", "Waiver"),
 )
 """Records whose fields are keys of the file."""
@@ -221,7 +240,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups, told, masked = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, told, prose, masked, grammar = config.tasks
     assert isinstance(told, ReplacedTokensTask)
     assert told.options == ReplacedTokensOptions(probability=0.2, seed=7, draws=3, unit="paragraph")
     assert isinstance(docs, RetrievalTask)
@@ -263,9 +282,21 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert groups.options == ClusteringOptions(
         draws=4, documents_per_draw=99, max_documents=50, batch_size=32, max_depth=2
     )
+    assert isinstance(prose, PseudoLikelihoodTask)
+    assert prose.options == PseudoLikelihoodOptions(
+        modes=("original",), stride=8, sample=0.25, seed=6, records=True, unit="paragraph"
+    )
     assert isinstance(masked, MaskedLmTask)
     assert masked.options == MaskedLmOptions(
         masking="aligned", probability=0.2, draws=3, seed=5, at_least_one=True, columns=TextColumns(text="body")
+    )
+    assert isinstance(grammar, MinimalPairsTask)
+    assert grammar.options == MinimalPairsOptions(
+        mode="original",
+        per_paradigm=50,
+        columns=MinimalPairColumns(
+            sentence_good="right", sentence_bad="wrong", paradigm="kind", field="area", term="point", id="number"
+        ),
     )
     assert config.runtime == RuntimeOptions(device="cpu", batch_tokens=512, num_threads=2, compile=True, cache=False)
     assert config.statistics == StatisticsOptions(resamples=500, level=0.9, seed=3)
@@ -302,6 +333,7 @@ def test_no_key_is_forgotten_above() -> None:
         "ModelSpec",
         "PairColumns",
         "TextColumns",
+        "MinimalPairColumns",
         "Policy",
         "Rule",
         "Resampling",

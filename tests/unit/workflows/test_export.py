@@ -20,14 +20,27 @@ from scipy import stats
 
 from embeval.core.specs import ModelSpec, RerankerSpec, RuntimeOptions
 from embeval.encoders import export as graphs_of
+from embeval.encoders import loading
 from embeval.encoders.export import Precision
-from embeval.errors import ConfigError, EvaluationError, StoreError
+from embeval.errors import ConfigError, EvaluationError, ModelError, StoreError
+from embeval.language_models import export as language_graphs_of
+from embeval.language_models import loading as language_loading
+from embeval.language_models import parity as token_parity
 from embeval.rerankers import loading as reranker_loading
-from embeval.workflows import export
+from embeval.workflows import export, samples
 from embeval.workflows.export import Report
 from embeval.workflows.samples import Sample
 from tests.support.commands import command, environment
-from tests.support.exports import copy_of, cross_encoder, exported, exported_cross_encoder, source
+from tests.support.exports import (
+    copy_of,
+    cross_encoder,
+    exported,
+    exported_cross_encoder,
+    exported_language_model,
+    language_model,
+    source,
+)
+from tests.support.models import edit_json, save_tiny_checkpoint
 from tests.support.words import WORDS
 
 SAMPLE = Sample("words", tuple(f"{left} {right}" for left in WORDS[:6] for right in WORDS[20:26]), None)
@@ -38,7 +51,7 @@ def one_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow exporter of torch runs once, in tests/support; here its folder is copied."""
 
     def write_folder(located: Any, out: Path) -> Path:
-        graphs_of._refuse_settings(located)
+        graphs_of.refuse_settings(located)
         for file in exported("tiny").rglob("*"):
             if file.is_file():
                 target = out / file.relative_to(exported("tiny"))
@@ -273,9 +286,12 @@ def test_a_converter_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert everything(tmp_path) == []
 
 
-def test_a_kill_leaves_nothing_at_the_target(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lm_head", [False, True])
+def test_a_kill_leaves_nothing_at_the_target(tmp_path: Path, *, lm_head: bool) -> None:
     """Only a hidden folder, which the next export removes; that of a process that runs is left alone."""
-    words: Sequence[str] = command("export", source("tiny").name, "-o", "out", "--precision", "fp32,int8")
+    model = str(language_model("bert")) if lm_head else source("tiny").name
+    head = ["--lm-head"] if lm_head else []
+    words: Sequence[str] = command("export", model, "-o", "out", "--precision", "fp32,int8", *head)
     process = subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     end = time.monotonic() + 120
@@ -378,3 +394,113 @@ def test_a_bound_on_scores_is_not_for_vectors(tmp_path: Path) -> None:
     """And the other way round."""
     with pytest.raises(ConfigError, match="--min-spearman is for cross-encoders"):
         run(tmp_path / "out", min_spearman=0.9)
+
+
+@pytest.fixture
+def one_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow exporter runs once for it, too."""
+
+    def write_folder(located: Any, kind: str, out: Path) -> Path:
+        graphs_of.refuse_settings(located)
+        assert kind == "masked"
+        shutil.copytree(
+            exported_language_model("bert"), out, dirs_exist_ok=True, ignore=shutil.ignore_patterns("model_*")
+        )
+        return out / "onnx/model.onnx"
+
+    exported_language_model("bert")
+    monkeypatch.setattr(language_graphs_of, "write_folder", write_folder)
+
+
+def run_language_model(out: Path, *precisions: Precision, model: Path | None = None, **options: Any) -> Report:
+    """An export of the tiny masked language model with its head."""
+    return export.run(
+        ModelSpec(name=str(model or language_model("bert"))),
+        out,
+        precisions or ("fp32",),
+        sample=SAMPLE,
+        runtime=RuntimeOptions(device="cpu"),
+        say=lambda _: None,
+        **{"lm_head": True, **options},
+    )
+
+
+@pytest.mark.usefixtures("one_language_model")
+def test_a_language_model_is_compared_by_its_tokens(tmp_path: Path) -> None:
+    """Two tokens of each text, masked as for pseudo-likelihoods; its own scores and the graphs', by hand."""
+    report = run_language_model(tmp_path / "out", "fp32", "fp16", "int8")
+    assert report.problems == []
+    assert everything(tmp_path) == ["out"]
+    content = json.loads(
+        (tmp_path / "out/parity.json").read_text(encoding="utf-8"), parse_constant=lambda word: pytest.fail(word)
+    )
+    exact, half, coarse = (each["parity"] for each in content["graphs"])
+    assert content["reference"]["parity"] == {
+        "n_tokens": 72,
+        "max_abs": 0.0,
+        "mean_abs": 0.0,
+        "loss_change": 0.0,
+        "top_1": 1.0,
+    }
+    assert exact["max_abs"] < 1e-4
+    assert 1e-5 < half["mean_abs"] < coarse["mean_abs"]
+    own = loading.resolve(ModelSpec(name=str(language_model("bert"))))
+    model = language_loading.load(own, "masked", RuntimeOptions(device="cpu"))
+    wanted = model.score(token_parity.variants(model, SAMPLE.texts)).log_prob
+    spec = ModelSpec(name=str(tmp_path / "out"), backend="onnx", dtype="float16")
+    graph = language_loading.load(loading.resolve(spec), "masked", RuntimeOptions(device="cpu"))
+    found = graph.score(token_parity.variants(graph, SAMPLE.texts)).log_prob
+    assert half["max_abs"] == pytest.approx(np.abs(found - wanted).max(), rel=0.05, abs=1e-5)
+    assert half["loss_change"] == pytest.approx(wanted.mean() - found.mean(), rel=0.05, abs=1e-5)
+
+
+@pytest.mark.usefixtures("one_language_model")
+def test_a_language_model_that_breaks_a_bound_is_not_written(tmp_path: Path) -> None:
+    """No int8 keeps the loss to the last digit; the one bound that is given is the only one."""
+    report = run_language_model(tmp_path / "out", "int8", max_loss_change=1e-9)
+    (problem,) = report.problems
+    assert problem.startswith("int8: loss_change ")
+    assert problem.endswith("is above 1e-09 in size")
+    assert everything(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_cosine": 0.9}, "--min-cosine is not for models that are exported with --lm-head. Use --max-loss-change"),
+        ({"min_spearman": 0.9}, "--min-spearman is not for models"),
+        (
+            {"lm_head": False, "max_loss_change": 0.1},
+            "--max-loss-change is for models that are exported with --lm-head",
+        ),
+    ],
+)
+def test_bounds_of_another_kind_of_model(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """Told before anything is made."""
+    with pytest.raises(ConfigError, match=message):
+        run_language_model(tmp_path / "out", **options)
+    with pytest.raises(ConfigError, match="with --lm-head there is no int8-static"):
+        run_language_model(tmp_path / "out", "int8-static")
+    assert everything(tmp_path) == []
+
+
+def test_a_sample_of_texts(tmp_path: Path) -> None:
+    """The file of a task that scores tokens, too: its distinct texts."""
+    (tmp_path / "texts.txt").write_text("\n".join([*WORDS[:9], WORDS[0]]), encoding="utf-8")
+    taken = samples.take(f"pseudo_likelihood:{tmp_path / 'texts.txt'}")
+    assert (taken.texts, taken.pairs, taken.candidates) == (tuple(WORDS[:9]), None, ())
+
+
+def test_models_without_a_head_to_export(tmp_path: Path) -> None:
+    """None in the files, none of ours, and one that was never trained."""
+    for model, message in (
+        (Path(source("tiny").name), "can't be exported with a language-model head: its files hold no language-model"),
+        (exported("tiny"), "can't be exported"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            run_language_model(tmp_path / "out", model=model)
+    bare = save_tiny_checkpoint(tmp_path / "bare", "bert")
+    edit_json(bare / "config.json", architectures=["BertForMaskedLM"])
+    with pytest.raises(ModelError, match="not in its files"):
+        run_language_model(tmp_path / "out", model=bare)
+    assert everything(tmp_path) == ["bare"]
