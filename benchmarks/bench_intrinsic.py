@@ -6,8 +6,8 @@ alone with its name behind the folder:
 - ``peer``: 200 sentences of WikiText-2 in both modes, by minicons 0.3.39 one sentence at a time (its fastest) and by
   embeval in float32 and bfloat16, in turns; on the trained BERT, and on a body of all-MiniLM-L6-v2's size and
   vocabulary with random weights. Loading is counted on neither side. Sums per sentence are compared.
-- ``checkpoints``: masked loss on held-out articles, pseudo-perplexity of 300 held-out sentences, and the first 100 pairs
-  of each of BLiMP's paradigms, for each checkpoint; all pairs for the last one.
+- ``checkpoints``: masked loss on held-out articles, pseudo-perplexity of 300 held-out sentences, and the first 100
+  pairs of each of BLiMP's paradigms, for each checkpoint; all pairs for the last one.
 - ``memory``: the pseudo-perplexity of 5,000 sentences of WikiText-2 in a process of its own, and its largest memory.
 """
 
@@ -149,7 +149,7 @@ def _measured(checkpoint: Path, data: Path, scratch: Path) -> dict[str, Any]:
     sentences = [each for text in texts for each in corpora.sentences_of(text)]
     fitting = [each for each in dict.fromkeys(sentences) if len(each.split()) >= corpora.FEWEST_WORDS]
     file = _write(scratch / "held-out-sentences.txt", fitting[:HELD_OUT_SENTENCES])
-    tasks = {
+    tasks: dict[str, dict[str, Any]] = {
         "masked loss": {"type": "masked_lm", "data": str(held_out), "draws": 4},
         "masked loss, shared words": {"type": "masked_lm", "data": str(held_out), "draws": 4, "masking": "aligned"},
         "PPPL": {"type": "pseudo_likelihood", "data": str(file)},

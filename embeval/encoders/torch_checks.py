@@ -15,6 +15,8 @@ CONSTANTS = ("position_ids", "masked_bias", "attn.bias", "attention.bias", "inv_
 """Ends of names of buffers that older versions of the library saved, and that are no weights."""
 POSITIONS = ("position_embeddings", "embed_positions", "wpe")
 """What models call their table of positions."""
+NEWER_DEBERTA_HEAD = "lm_predictions.lm_head."
+"""What begins the names of the weights of DeBERTa's own head, which transformers doesn't load unless it is told to."""
 SHOWN = 3
 """Names of weights in a message."""
 
@@ -67,8 +69,12 @@ def recorded_loads() -> Iterator[list[Load]]:
         PreTrainedModel.from_pretrained = original
 
 
-def refuse_missing_weights(loads: list[Load], name: str, *, pools_tokens: bool) -> list[str]:
+def refuse_missing_weights(
+    loads: list[Load], name: str, *, pools_tokens: bool, language_head: bool = False
+) -> list[str]:
     """Sentences about weights that were not used. Raises ``ModelError`` where some are missing.
+
+    It says so where they are those of a language-model head, which many models drop (``language_head``).
 
     A pooler is not counted where token vectors are pooled (``pools_tokens``): nothing reads it then, and many models
     come without. Nor are heads that the file has beside the body, as checkpoints of language models do.
@@ -81,6 +87,8 @@ def refuse_missing_weights(loads: list[Load], name: str, *, pools_tokens: bool) 
                 f"files, such as {_some(load.mismatched)}.\nDoes config.json belong to these weights?"
             )
         missing = [key for key in load.missing if not (pools_tokens and "pooler" in key.split("."))]
+        if missing and language_head:
+            _refuse_missing_head(load, missing, name)
         if missing:
             raise ModelError(
                 f"Model {name!r}: {plural(len(missing), 'weight is', 'weights are')} not in its files, such as "
@@ -93,6 +101,19 @@ def refuse_missing_weights(loads: list[Load], name: str, *, pools_tokens: bool) 
             which = plural(len(unused), "weight in the model's files is", "weights in the model's files are")
             remarks.append(f"{which} not used, such as {_some(unused)}.")
     return remarks
+
+
+def _refuse_missing_head(load: Load, missing: Sequence[str], name: str) -> None:
+    """Raises ``ModelError`` where all that is missing is the head."""
+    if any(key.split(".")[0] == load.model.base_model_prefix for key in missing):
+        return
+    advice = "An embedding model usually drops its head. Evaluate the checkpoint that it was trained from."
+    if any(key.startswith(NEWER_DEBERTA_HEAD) for key in load.unused):
+        advice = f'They hold another one ({NEWER_DEBERTA_HEAD}…), which "legacy": false in config.json loads.'
+    raise ModelError(
+        f"Model {name!r}: the language-model head is missing in its files: {_some(missing)} would be random numbers.\n"
+        f"{advice}"
+    )
 
 
 def refuse_wrong_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
