@@ -308,7 +308,12 @@ def test_a_sample_is_another_protocol(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "kept"),
-    [({}, True), ({"sample": 0.5}, False), ({"keep_tokens": False}, False), ({"sample": 0.5, "keep_tokens": True}, True)],
+    [
+        ({}, True),
+        ({"sample": 0.5}, False),
+        ({"keep_tokens": False}, False),
+        ({"sample": 0.5, "keep_tokens": True}, True),
+    ],
 )
 def test_tokens_are_kept_of_exact_values(
     tmp_path: Path, bert: LanguageModel, options: Mapping[str, Any], kept: bool

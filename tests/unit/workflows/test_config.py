@@ -121,7 +121,7 @@ tasks:
     stride: 8
     sample: 0.25
     seed: 6
-    records: true
+    keep_tokens: true
     unit: paragraph
     columns: {}
   - name: masked
