@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.commands import Done, here
 from tests.support.language_models import tiny_language_model
-from tests.support.models import WORDS
+from tests.support.words import WORDS
 
 FEW = ("--resamples", "100")
 LINES = [f"the old server of {word} and a souvenir, again" for word in WORDS]
