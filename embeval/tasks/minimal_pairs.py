@@ -39,7 +39,7 @@ from embeval.language_models.tokenization import Text
 from embeval.metrics.likelihood import CHANCE
 from embeval.stats import intervals
 from embeval.tasks import _options
-from embeval.tasks._language import LanguageTask
+from embeval.tasks._language import LanguageTask, check_masks
 
 VERSION = 1
 """Raised when the same pairs and model give another number."""
@@ -154,6 +154,8 @@ class MinimalPairsTask(LanguageTask):
     def collect(self, payload: MinimalPairs, system: LanguageModel, progress: Progress) -> Collected:
         """One row per pair."""
         began = time.perf_counter()
+        if self.kind == "masked":
+            check_masks(system)
         sentences = _Sentences.of(payload)
         plan = self._planned(sentences, system)
         planned = time.perf_counter()

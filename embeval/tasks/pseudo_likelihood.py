@@ -210,15 +210,8 @@ class PseudoLikelihoodTask(LanguageTask):
 
     def _plan(self, texts: Sequence[str], system: LanguageModel) -> _Plan:
         """What is to be done, counted. Raises ``EvaluationError`` where nothing can be."""
-        if system.frame.mask_id is None:
-            raise EvaluationError(
-                f"The tokenizer of {system.spec.label} has no mask token, and tokens can't be hidden."
-            )
+        _language.check_masks(system)
         room = system.room
-        if room is not None and room < 1:
-            raise EvaluationError(
-                f"{system.spec.label} takes {system.limit} tokens: special ones leave no room for text."
-            )
         if room is not None and self.options.stride is not None and self.options.stride > room:
             raise EvaluationError(
                 f"A stride of {self.options.stride} leaves out tokens: {system.spec.label} takes {room} at once."

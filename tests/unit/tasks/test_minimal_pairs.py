@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,17 @@ def test_a_sentence_without_a_token_is_refused(tmp_path: Path, bert: Path) -> No
     silent = save_causal(tmp_path / "model", begin="none")
     with pytest.raises(EvaluationError, match="sentence_good of p/0 has no token"):
         collected(silent, pairs_of([("key", "a key")]))
+
+
+def test_a_masked_model_that_can_hide_nothing_is_refused(bert: Path) -> None:
+    """Without a mask token, and without room for a token of a text."""
+    model = loading.load(encoders.resolve(ModelSpec(name=str(bert))), "masked")
+    frame, model.frame = model.frame, replace(model.frame, mask_id=None)
+    with pytest.raises(EvaluationError, match="has no mask token"):
+        task().collect(pairs_of(ALL), model, Silent())
+    model.frame, model.limit = frame, 2
+    with pytest.raises(EvaluationError, match="takes 2 tokens, which its special tokens fill"):
+        task().collect(pairs_of(ALL), model, Silent())
 
 
 def test_without_a_begin_token_the_first_is_not_scored_and_that_is_told(tmp_path: Path, gpt: Path) -> None:
