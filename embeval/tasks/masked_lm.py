@@ -36,7 +36,7 @@ from embeval.core.protocols import Collected, Metric
 from embeval.core.records import ItemRecords
 from embeval.core.specs import TaskSpec
 from embeval.core.words import are, have, plural
-from embeval.data.texts import TextColumns, Texts, TextUnit, load_texts
+from embeval.data.texts import TextColumns, Texts, TextUnit, check_options, load_texts
 from embeval.encoders import batching
 from embeval.errors import ConfigError, EvaluationError, did_you_mean
 from embeval.language_models import masking
@@ -49,6 +49,8 @@ VERSION = 1
 """Raised when the same texts and model give another number."""
 VARIANTS_AT_ONCE, TOKENS_AT_ONCE = 65_536, 4_000_000
 """What is scored together at most: enough that batches are full, and few enough to fit into memory."""
+MOST_DRAWS = 10_000
+"""Draws of masks per text; what lies beyond is a slip, and would draw for ever."""
 MOST_LEFT_OUT = 0.01
 """Share of the words that a tokenizer may drop; with more, losses per word would be of other words."""
 PER_TOKEN = ("mlm_loss", "mlm_loss_bits", "mlm_accuracy", "mlm_top_5")
@@ -81,8 +83,8 @@ class MaskedLmOptions:
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:
             raise ValueError(f"probability must be above 0 and at most 1, not {self.probability}")
-        if self.draws < 1:
-            raise ValueError(f"draws must be at least 1, not {self.draws}")
+        if not 1 <= self.draws <= MOST_DRAWS:
+            raise ValueError(f"draws must be from 1 to {MOST_DRAWS}, not {self.draws}")
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, not {self.seed}")
 
@@ -273,6 +275,8 @@ class _MaskedLmType:
     def bind(self, spec: TaskSpec, *, root: Path) -> MaskedLmTask:
         options = _options.read(MaskedLmOptions, spec)
         _options.own_split(spec)
+        path = _options.data_path(spec, root)
+        check_options(path, options.columns, options.unit)
         known = _names(options.masking)
         if spec.main_score is not None and spec.main_score not in known:
             advice = did_you_mean(spec.main_score, known) or f"Known: {', '.join(known)}."
@@ -283,7 +287,7 @@ class _MaskedLmType:
                 f"{options.masking}. {advice}",
                 key=("main_score",),
             )
-        return MaskedLmTask(spec, _options.data_path(spec, root), options)
+        return MaskedLmTask(spec, path, options)
 
 
 TASK = _MaskedLmType()
