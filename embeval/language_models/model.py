@@ -131,6 +131,12 @@ class LanguageModel:
         return replace(self._encoder.info, dim=0, max_seq_length=self.limit)
 
     @property
+    def backend(self) -> VariantBackend:
+        """What runs its variants; of a model that was loaded without a cache."""
+        assert isinstance(self._encoder.backend, VariantBackend)
+        return self._encoder.backend
+
+    @property
     def late_load_s(self) -> float:
         """Seconds that loading the model took where that happened within ``score``, because a variant was missing."""
         return self._encoder.late_load_s
