@@ -45,6 +45,8 @@ from embeval.tasks._language import TextsTask
 
 VERSION = 1
 """Raised when the same texts and model give another number."""
+MOST_DRAWS = 10_000
+"""Draws of masks per text; what lies beyond is a slip, and would draw for ever."""
 MOST_LEFT_OUT = 0.01
 """Share of the words that a tokenizer may drop; with more, losses per word would be of other words."""
 PER_TOKEN = ("mlm_loss", "mlm_loss_bits", "mlm_accuracy", "mlm_top_5")
@@ -77,8 +79,8 @@ class MaskedLmOptions:
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:
             raise ValueError(f"probability must be above 0 and at most 1, not {self.probability}")
-        if self.draws < 1:
-            raise ValueError(f"draws must be at least 1, not {self.draws}")
+        if not 1 <= self.draws <= MOST_DRAWS:
+            raise ValueError(f"draws must be from 1 to {MOST_DRAWS}, not {self.draws}")
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, not {self.seed}")
 

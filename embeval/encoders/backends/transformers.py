@@ -151,17 +151,7 @@ def load_checkpoint(folder: Path, spec: ModelSpec, *, head: Head | None = None) 
         except MemoryError:
             raise
         except Exception as error:  # the libraries below raise whatever they like for a broken folder
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            if not remote and "custom code" in str(error):
-                raise ModelError(
-                    f"Model {spec.name!r} brings code of its own, which transformers needs to run it.\n"
-                    "args: {trust_remote_code: true} runs it. Do so only if you trust where the model comes from."
-                ) from error
-            raise ModelError(
-                f"Model {spec.name!r} can't be loaded with transformers.\n"
-                f"{type(error).__name__}: {(' '.join(lines[:2]) or 'no reason given')[:300]}\n"
-                "Perhaps a file of it is missing, or belongs to another version of the library."
-            ) from error
+            raise torch_checks.not_loaded(error, spec.name, "transformers") from error
     if half:  # the decoder's weights are left out on purpose
         loads = [replace(load, unused=tuple(key for key in load.unused if "decoder" not in key)) for load in loads]
     remarks = torch_checks.refuse_missing_weights(
