@@ -29,9 +29,6 @@ class BackendType(Protocol):
     def kind(self, located: Located) -> str:
         """``masked``, ``causal``, ``replaced``, or the key of ``kinds.WHY_NOT``; loads nothing."""
 
-    def tokenizer(self, located: Located) -> tuple[Any, int | None]:
-        """(fast tokenizer, tokens that the model takes) without the model. Raises ``ModelError``."""
-
     def load(self, located: Located, kind: Kind, runtime: RuntimeOptions, *, pad_id: int) -> VariantBackend:
         """The model, ready to score. Raises ``ModelError``."""
 
@@ -80,7 +77,7 @@ def load(
         raise EvaluationError(f"Models of the backend {located.spec.backend!r} have no language-model head.")
     if located.spec.args.get("trust_remote_code") and located.folder and shelves.code_elsewhere(located.folder):
         cache = None  # that code may change, and the same key would find what the old one computed
-    tokenizer, limit = backend.tokenizer(located)
+    tokenizer, limit = tokenization.located_tokenizer(located)
     frame = Frame.of(tokenizer, located.spec.name)
     kinds.refuse_no_mask(kind, frame.mask_id, located.spec.name)
     model = as_model(located.spec, kind)

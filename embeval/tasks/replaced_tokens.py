@@ -18,17 +18,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.paths import expanded
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric, System
+from embeval.core.protocols import Collected, System
 from embeval.core.protocols import LanguageModelKind as Kind
-from embeval.core.records import ItemRecords
 from embeval.core.specs import Dtype, ModelSpec, RuntimeOptions, Scalar, TaskSpec
-from embeval.data.texts import TextColumns, Texts, TextUnit, load_texts
+from embeval.data.texts import TextColumns, Texts, TextUnit
 from embeval.encoders import loading as encoders
 from embeval.encoders.locate import Located
 from embeval.errors import ConfigError, EvaluationError, ModelError
@@ -38,7 +36,7 @@ from embeval.language_models.replacement import Choice
 from embeval.language_models.tokenization import Text
 from embeval.language_models.variants import Ids
 from embeval.tasks import _language, _options
-from embeval.tasks._language import LanguageTask
+from embeval.tasks._language import TextsTask
 
 VERSION = 1
 """Raised when the same texts and models give another number."""
@@ -110,7 +108,7 @@ class ReplacedTokensOptions:
 
 
 @dataclass(frozen=True)
-class ReplacedTokensTask(LanguageTask):
+class ReplacedTokensTask(TextsTask):
     """Replaced tokens of the texts of one file."""
 
     kind: Kind = "replaced"
@@ -144,10 +142,6 @@ class ReplacedTokensTask(LanguageTask):
         """The task with how models are run."""
         return replace(self, runtime=runtime)
 
-    def load(self) -> Texts:
-        """The texts."""
-        return load_texts(self.path, self.options.columns, self.options.unit)
-
     def protocol(self, payload: Texts) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""
         return {
@@ -162,10 +156,10 @@ class ReplacedTokensTask(LanguageTask):
             "generator": None if self.generator is None else self.generator.spec.digest,
         }
 
-    def metrics(self, payload: Texts) -> tuple[Metric, ...]:
-        """Loss, accuracy and recall of replaced tokens, the main one first."""
-        main = self.spec.main_score or NAMES[0]
-        return tuple(metrics.get(name) for name in dict.fromkeys([main, *NAMES]))
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Loss, accuracy and recall of replaced tokens."""
+        return NAMES
 
     def collect(self, payload: Texts, system: LanguageModel, progress: Progress) -> Collected:
         """One row per text."""
@@ -193,12 +187,7 @@ class ReplacedTokensTask(LanguageTask):
             )
         scored_s = time.perf_counter() - planned - tally.replacing_s
         return Collected(
-            records=ItemRecords(
-                unit="text",
-                ids=payload.ids,
-                columns=tally.sums,
-                slices={"subset": payload.subsets} if payload.subsets else {},
-            ),
+            records=_language.text_records(payload, tally.sums),
             counts={
                 "texts": len(payload),
                 "tokens": n_content,
@@ -312,12 +301,7 @@ class _ReplacedTokensType:
     def bind(self, spec: TaskSpec, *, root: Path) -> ReplacedTokensTask:
         options = _options.read(ReplacedTokensOptions, spec)
         _options.own_split(spec)
-        if spec.main_score not in (None, *NAMES):
-            raise ConfigError(
-                f"Task {spec.name!r}: {spec.main_score!r} is not a metric of replaced_tokens. "
-                f"There are {', '.join(NAMES)}.",
-                key=("main_score",),
-            )
+        _options.check_main_score(spec, NAMES)
         generator = _find(options.generator, spec, root=root)
         return ReplacedTokensTask(spec, _options.data_path(spec, root), options, generator=generator)
 

@@ -15,14 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from embeval.core.protocols import EncoderInfo
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import RuntimeOptions
-from embeval.encoders import locate, modules, torch_checks, torch_runtime
+from embeval.encoders import locate, modules, torch_runtime
 from embeval.encoders.backends.transformers import load_checkpoint
 from embeval.encoders.locate import Located
-from embeval.language_models import heads, kinds, last_layer, tokenization
-from embeval.language_models.model import COLUMNS, VariantBackend
+from embeval.language_models import heads, kinds, last_layer
+from embeval.language_models.model import VariantBackend, info_of
 
 Head = Literal["AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForPreTraining"]
 HEADS: dict[Kind, Head] = {
@@ -40,9 +39,6 @@ class _Backend:
 
     def kind(self, located: Located) -> str:
         return kinds.kind_of(located.spec, located.folder)
-
-    def tokenizer(self, located: Located) -> tuple[Any, int | None]:
-        return tokenization.located_tokenizer(located)
 
     def load(self, located: Located, kind: Kind, runtime: RuntimeOptions, *, pad_id: int) -> VariantBackend:
         scorer = _Scorer(located, kind, runtime)
@@ -67,12 +63,7 @@ class _Scorer:
         self._body = torch_runtime.made_fast(self._body, spec, runtime, device)
         self._last = None if runtime.compile or kind != "masked" else last_layer.narrowed(self._body)
         torch_runtime.made_fast(self._head, replace(spec, dtype="float32"), replace(runtime, compile=False), device)
-        self.info = EncoderInfo(
-            dim=COLUMNS,
-            max_seq_length=torch_checks.position_limit(model),
-            similarity="dot",
-            prompts={},
-            pooling=None,
+        self.info = info_of(
             n_parameters=n_parameters,
             device=torch_runtime.device_name(device),
             num_threads=torch.get_num_threads() if device == "cpu" else None,

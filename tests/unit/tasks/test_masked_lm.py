@@ -19,7 +19,7 @@ from embeval.errors import ConfigError, EvaluationError
 from embeval.language_models import loading as language_models
 from embeval.language_models.masking import Masker, Masking
 from embeval.language_models.model import LanguageModel
-from embeval.tasks import masked_lm
+from embeval.tasks import _language, masked_lm
 from tests.support.doubles import Seen
 from tests.support.language_models import model_of, tiny_language_model, word_tokenizer
 
@@ -209,9 +209,9 @@ def test_what_is_scored_together_changes_nothing(monkeypatch: pytest.MonkeyPatch
     """The same rows where little is held in memory at once."""
     options = {"draws": 3, "probability": 0.3}
     found = collected(texts(*LINES), tiny(), **options).records.columns
-    monkeypatch.setattr(masked_lm, "VARIANTS_AT_ONCE", 2)
+    monkeypatch.setattr(_language, "VARIANTS_AT_ONCE", 2)
     few = collected(texts(*LINES), tiny(), **options).records.columns
-    monkeypatch.setattr(masked_lm, "TOKENS_AT_ONCE", 1)
+    monkeypatch.setattr(_language, "NUMBERS_AT_ONCE", 1)
     fewest = collected(texts(*LINES), tiny(), **options).records.columns
     for name in found:
         np.testing.assert_allclose(few[name], found[name], rtol=1e-5)
@@ -418,6 +418,14 @@ def test_options_that_make_no_sense(options: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         task(**options)
     assert told in str(caught.value).replace("\n", " ")
+
+
+def test_a_unit_of_a_table_is_refused_before_it_is_read() -> None:
+    """By the file's name alone."""
+    dataset = DatasetRef(path="texts.jsonl")
+    spec = TaskSpec(name="t", type="masked_lm", dataset=dataset, options={"unit": "paragraph"})
+    with pytest.raises(ConfigError, match="each row is a text"):
+        masked_lm.TASK.bind(spec, root=Path())
 
 
 def test_metrics_by_masking() -> None:

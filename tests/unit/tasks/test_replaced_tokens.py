@@ -239,7 +239,7 @@ def test_generators_that_do_not_fit_are_refused(models: Path, tmp_path: Path) ->
         ({"draws": 0}, "draws: must be at least 1, not 0"),
         ({"seed": -1}, "seed: must be at least 0, not -1"),
         ({"generator": {"model": "a/b", "beckend": "x"}}, "beckend"),
-        ({"main_score": "mlm_loss"}, "'mlm_loss' is not a metric of replaced_tokens. There are rtd_loss, rtd_acc"),
+        ({"main_score": "mlm_loss"}, "'mlm_loss' is not a metric of replaced_tokens. Did you mean 'rtd_loss'"),
     ],
 )
 def test_wrong_options(tmp_path: Path, options: dict[str, Any], said: str) -> None:

@@ -121,7 +121,7 @@ tasks:
     stride: 8
     sample: 0.25
     seed: 6
-    records: true
+    keep_tokens: true
     unit: paragraph
     columns: {}
   - name: masked
@@ -284,7 +284,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     assert isinstance(prose, PseudoLikelihoodTask)
     assert prose.options == PseudoLikelihoodOptions(
-        modes=("original",), stride=8, sample=0.25, seed=6, records=True, unit="paragraph"
+        modes=("original",), stride=8, sample=0.25, seed=6, keep_tokens=True, unit="paragraph"
     )
     assert isinstance(masked, MaskedLmTask)
     assert masked.options == MaskedLmOptions(
