@@ -452,7 +452,11 @@ class KeepsTokens(Protocol):
 
 
 class TaskType(Protocol):
-    """What a module of ``embeval/tasks`` holds under the name ``TASK``."""
+    """What a module of ``embeval/tasks`` holds under the name ``TASK``.
+
+    Where one file serves tasks of several types, a type may have ``ruler(options)`` besides: what is put behind the
+    file's name, such as ``mlm`` in ``held-out-mlm``, so that their results don't share a name.
+    """
 
     options: type[Any]
     """Border dataclass of the options that a task of this type takes."""

@@ -298,6 +298,10 @@ class _ReplacedTokensType:
     main_score = "rtd_loss"
     needs_vectors = True
 
+    def ruler(self, options: Mapping[str, Any]) -> str:
+        """What is put behind the name of a file."""
+        return "rtd"
+
     def bind(self, spec: TaskSpec, *, root: Path) -> ReplacedTokensTask:
         options = _options.read(ReplacedTokensOptions, spec)
         _options.own_split(spec)
