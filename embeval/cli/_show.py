@@ -15,6 +15,8 @@ from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
 from embeval.workflows.report import FieldValue, Item, ItemTokens, LabelValue, SliceValue
 
+BAR = 24
+"""Characters of the longest bar of a token."""
 TRAINED_ON = {
     "declared": "declared to hold this data, or data that overlaps with it: not zero-shot",
     "not_declared": "declared, and this data is not in it",
@@ -85,10 +87,6 @@ def tokens(shown: ItemTokens) -> None:
         )
     for mode, total in zip(modes, totals, strict=True):
         _state.out(f"PLL, {mode}: {'not scored' if total is None else f'{total:.4f}'}")
-
-
-BAR = 24
-"""Characters of the longest bar."""
 
 
 def result(stored: Stored, fields: Sequence[FieldValue] = ()) -> None:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from embeval import metrics
+from embeval.core.characters import steady
 from embeval.core.result import MetricValue
 from embeval.leaderboard.board import RowKey, unique_labels
 from embeval.leaderboard.render.cells import cell_text, number
@@ -47,8 +48,8 @@ def table(headings: Iterable[str], *, right: Sequence[int] = (), whole: Sequence
 
 
 def add(to: Table, cells: Iterable[str]) -> None:
-    """A row of plain texts."""
-    to.add_row(*(Text(cell) for cell in cells))
+    """A row of plain texts; what would steer the terminal in them is replaced."""
+    to.add_row(*(Text(steady(cell)) for cell in cells))
 
 
 def interval(value: MetricValue) -> str:
@@ -177,7 +178,7 @@ def _cells_down(headings: Sequence[str], rows: Sequence[Sequence[str]], console:
 
 
 def _line(text: str, indent: int) -> Padding:
-    return Padding(Text(text, overflow="fold"), (0, 0, 0, indent))
+    return Padding(Text(steady(text), overflow="fold"), (0, 0, 0, indent))
 
 
 def _width(made: Table, console: Console) -> int:

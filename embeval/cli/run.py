@@ -301,11 +301,23 @@ def _varied(request: Request, *, precision: str | None, prompts: str | None) -> 
     if precision is None:
         return request
     if precision == "auto":
+        _refuse_tokens(request)
         _state.note("Looking for the fastest precision that gives nearly the vectors of float32 …")
     chosen = api.with_precision(request.models, precision, request.runtime)
     for choice in chosen if precision == "auto" else ():
         _state.note(f"  {choice.sentence}")
     return replace(request, models=tuple(choice.spec for choice in chosen))
+
+
+def _refuse_tokens(request: Request) -> None:
+    """Raises ``UsageError`` for tasks that score tokens, of which nearly the same vectors say nothing."""
+    from embeval.core.protocols import OfTokens
+
+    if names := [task.spec.name for task in request.tasks if isinstance(task, OfTokens)]:
+        raise UsageError(
+            f"--precision auto compares vectors, which says nothing of the log-probabilities of tokens that the task "
+            f"{names[0]!r} is of.\nLeave --precision out, or say which one: fp32, bf16, fp16."
+        )
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

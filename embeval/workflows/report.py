@@ -96,7 +96,7 @@ def all_tokens(store: ResultStore, stored: Stored) -> TokenRecords:
     if stored.result.tokens is None:
         raise StoreError(
             f"{stored.path}: this result has no tokens. They stand beside the result for all texts of a "
-            "pseudo_likelihood task, unless it takes a sample or says 'records: false'."
+            "pseudo_likelihood task, unless it takes a sample or says 'keep_tokens: false'."
         )
     return store.tokens(stored)
 

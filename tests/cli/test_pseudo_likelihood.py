@@ -97,14 +97,14 @@ def test_tokens_that_were_not_kept_are_made_when_they_are_asked_for(tmp_path: Pa
     def files() -> list[str]:
         return sorted(path.name for path in (tmp_path / "results").rglob("*.tokens.parquet"))
 
-    run(tmp_path, ",records=false")
+    run(tmp_path, ",keep_tokens=false")
     assert files() == []
     missing = embeval("results", "show", "texts", "--tokens", "1", cwd=tmp_path)
     assert (missing.code, "this result has no tokens" in missing.err) == (3, True)
     assert "finished before" not in run(tmp_path).out
     kept = files()
     assert len(kept) == 1
-    assert "finished before" in run(tmp_path, ",records=false").out
+    assert "finished before" in run(tmp_path, ",keep_tokens=false").out
     done = embeval(
         *("run", "-m", str(tiny_language_model("masked")), "-t", "pseudo_likelihood:texts.txt", "--resamples", "120"),
         cwd=tmp_path,
