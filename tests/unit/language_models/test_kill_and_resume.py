@@ -37,7 +37,7 @@ def test_killed_and_resumed(repository: Path, tmp_path: Path) -> None:
         results=str(tmp_path / "results"),
         cache=str(tmp_path / "cache"),
     )
-    with server(repository) as runs:
+    with server(repository, ("sentence_transformers", "transformers.models.bert.modeling_bert")) as runs:
         whole = runs.run(wanted)
         expected, n_passes = contents(wanted.results), vectors_kept(Path(wanted.cache))
         assert {Path(name).suffixes[-2] for name in expected if name.endswith("parquet")} == {".items", ".tokens"}
