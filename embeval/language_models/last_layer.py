@@ -41,13 +41,31 @@ class LastLayer(nn.Module):
 
         query, key, value = heads(own.query(at)), heads(own.key(hidden_states)), heads(own.value(hidden_states))
         found = torch.matmul(query, key.transpose(-1, -2)).float() * query.shape[-1] ** -0.5
-        if attention_mask is not None:  # every token of a text sees the same others, so that one row of it is enough
-            mask = attention_mask[:, :, :1]
+        if attention_mask is not None:
+            mask = self._row_of(attention_mask, len(at))
             least = torch.finfo(found.dtype).min
             found = found.masked_fill(~mask, least) if mask.dtype == torch.bool else found + mask
         mixed = torch.matmul(torch.softmax(found, dim=-1).to(value.dtype), value).transpose(1, 2).flatten(2)
         attended = self.layer.attention.output(mixed, at)
         return self.layer.output(self.layer.intermediate(attended), attended)
+
+    def _row_of(self, attention_mask: torch.Tensor, n: int) -> torch.Tensor:
+        """[B or 1, heads or 1, 1, T]: what the wanted token of each text sees."""
+        if attention_mask.shape[2] == 1:
+            return attention_mask
+        rows = torch.arange(n, device=attention_mask.device)
+        return attention_mask.expand(n, -1, -1, -1)[rows, :, self.places][:, :, None]
+
+
+def fits(body: Any) -> bool:
+    """Whether ``narrowed`` can be trusted with a body, by its numbers in float32; it stays as it is.
+
+    In a reduced precision what a layer of another form adds can be smaller than the rounding.
+    """
+    if (last := narrowed(body)) is None:
+        return False
+    body.encoder.layer[-1] = last.layer
+    return True
 
 
 def narrowed(body: Any) -> LastLayer | None:

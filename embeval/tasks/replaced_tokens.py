@@ -86,7 +86,7 @@ class ReplacedTokensOptions:
 
     probability: float = 0.15
     """With which each token is chosen to be replaced."""
-    seed: int = 42
+    seed: int = 0
     """Of the choice and of what replaces a token."""
     draws: int = 1
     """How often each text is drawn anew; more make the error smaller."""

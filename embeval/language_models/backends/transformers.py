@@ -59,9 +59,12 @@ class _Scorer:
         torch_runtime.set_threads(runtime)
         model, remarks = load_with_head(located, kind)
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
-        self._body, self._head = _parted(model, spec.name, torch_runtime.torch_dtype(spec), device)
+        dtype = torch_runtime.torch_dtype(spec)
+        narrow = kind == "masked" and not runtime.compile
+        narrow = narrow and (dtype == torch.float32 or last_layer.fits(model.base_model))
+        self._body, self._head = _parted(model, spec.name, dtype, device)
         self._body = torch_runtime.made_fast(self._body, spec, runtime, device)
-        self._last = None if runtime.compile or kind != "masked" else last_layer.narrowed(self._body)
+        self._last = last_layer.narrowed(self._body) if narrow else None
         torch_runtime.made_fast(self._head, replace(spec, dtype="float32"), replace(runtime, compile=False), device)
         self.info = info_of(
             n_parameters=n_parameters,
