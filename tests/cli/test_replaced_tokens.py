@@ -33,8 +33,8 @@ def test_a_discriminator_is_measured_and_a_masked_model_is_refused(folder: Path)
     assert "rtd_loss" in said
     assert "perplexity" not in said
     assert (
-        "electra-generator can't be evaluated on the task 'held-out-rtd': it is a masked language model, which guesses the "
-        "word under a mask and doesn't say whether a word was replaced."
+        "electra-generator can't be evaluated on the task 'held-out-rtd': it is a masked language model, which guesses "
+        "the word under a mask and doesn't say whether a word was replaced."
     ) in " ".join(said.split())
     assert "Its rulers are the tasks masked_lm, pseudo_likelihood and minimal_pairs." in said
     assert "1 of 2 failed" in said
