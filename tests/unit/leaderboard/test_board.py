@@ -394,3 +394,19 @@ def test_the_order_of_results_makes_no_difference() -> None:
         made(replace(MINI, dtype="float16"), "faq", 0.5),
     ]
     assert build(results).to_json() == build(reversed(results)).to_json()
+
+
+def test_a_narrow_terminal_lists_the_lowest_loss_first() -> None:
+    """The best one first, whichever way the metric runs; large values without decimals that nobody reads."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from embeval.cli import _tables
+
+    worse, better = made(MINI, "a", {"word_pppl_original": 1234.5678}), made(MAXI, "a", {"word_pppl_original": 900.25})
+    console = Console(file=StringIO(), width=24)
+    console.print(_tables.board(build([worse, better]), console))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert 0 < shown.index("900.25") < shown.index("1,234.57")
+    assert "word_pppl_original ↓" in " ".join(shown.split())
