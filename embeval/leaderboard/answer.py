@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from embeval.core import figures
 from embeval.core.words import are, plural
+from embeval.leaderboard import ranking
 from embeval.leaderboard.snapshot import Model, Snapshot
 
 NAMED = 4
@@ -35,6 +36,8 @@ def _unranked(made: Snapshot, label: Written, text: Written) -> str:
     if all(missing):
         same = missing.pop() if len(missing) == 1 else ()
         why = f": no value on {text(same[0]) if len(same) == 1 else f'{len(same)} tasks' if same else 'some task'}"
+    if len(models) == len(made.models) and ranking.unlike([each for each in made.columns if each.refused is None]):
+        return "No model is ranked: the columns have different units or directions (rank_by: borda ranks them)."
     if len(models) == len(made.models):
         return f"No model is ranked{why and ': each lacks a value on some task'}."
     return f"{_joined(models, label)} {are(len(models))} not ranked{why}."

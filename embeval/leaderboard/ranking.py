@@ -19,6 +19,8 @@ NOTHING_RANKED = "no column is ranked"
 """Why nothing is tested, where no column takes part in ranks."""
 TWO_WAYS = "higher is better in some columns and lower in others, so there is no mean to test"
 """Why nothing is tested, where columns have both directions."""
+UNITS = "the columns have different units, so there is no mean to test"
+"""Why nothing is tested, where they are different losses, times or perplexities."""
 NO_INTERVAL = "no interval: fewer than two models have items"
 """Why a model without a gap isn't tested, where nobody says it better."""
 
@@ -45,6 +47,15 @@ def both_ways(columns: Sequence[Column]) -> bool:
     return len({column.higher_is_better for column in columns}) > 1
 
 
+def unlike(columns: Sequence[Column]) -> bool:
+    """Whether columns have no mean: both directions, or losses, times and perplexities of different units.
+
+    Where more is better values are shares and correlations, which have a scale in common.
+    """
+    falling = any(not column.higher_is_better for column in columns)
+    return both_ways(columns) or (falling and len({column.metric for column in columns}) > 1)
+
+
 def shares(columns: Sequence[Column], rank_by: RankBy) -> list[float]:
     """What each of these columns counts in the mean that is tested; Borda's count is tested by the mean over tasks."""
     weights = [column.weight for column in columns]
@@ -64,7 +75,7 @@ def standings_of(
     """Where K models stand by ``values`` float64 [K, T], NaN for a gap; ``pairs`` are those of the models ``tested``.
 
     ``untested`` says why of the others. Values of which less is better go into ranks with their sign turned. Of columns
-    of both directions there is no mean, and no rank by one; Borda's count needs none.
+    that are ``unlike`` there is no mean, and no rank by one; Borda's count needs none.
     """
     counted = ranked(columns)
     if not counted:
@@ -72,15 +83,15 @@ def standings_of(
     chosen = [columns[place] for place in counted]
     signs = np.array([1.0 if column.higher_is_better else -1.0 for column in chosen])
     known = values[:, counted] * signs
-    one_way = not both_ways(chosen)
+    alike = not unlike(chosen)
     gaps = np.isnan(known).sum(axis=1)
     eligible = gaps == 0 if rules.gaps == "exclude" else gaps < len(counted)
     borda = _within(eligible, standings.borda(known[eligible]))
     ranks = borda if rules.rank_by == "borda" else np.zeros_like(borda)
-    if one_way and rules.rank_by != "borda":
+    if alike and rules.rank_by != "borda":
         key = standings.means(standings.at_worst(known[eligible]), shares(chosen, rules.rank_by))
         ranks = _within(eligible, standings.competition_ranks(-key))
-    intervals, names = _apart(known, chosen, counted, rules, tested, pairs, ranks) if one_way else ({}, {})
+    intervals, names = _apart(known, chosen, counted, rules, tested, pairs, ranks) if alike else ({}, {})
     weights, groups = [column.weight for column in chosen], [column.group for column in chosen]
     by_task = standings.means(known, standings.task_shares(weights)) * signs[0]
     by_type = standings.means(known, standings.type_shares(weights, groups)) * signs[0]
@@ -91,14 +102,14 @@ def standings_of(
             rank_low=intervals[row][0] if row in intervals else None,
             rank_high=intervals[row][1] if row in intervals else None,
             letters=names.get(row),
-            mean_task=_number(by_task[row]) if one_way else None,
-            mean_type=_number(by_type[row]) if one_way else None,
+            mean_task=_number(by_task[row]) if alike else None,
+            mean_type=_number(by_type[row]) if alike else None,
             borda=int(borda[row]) or None,
             groups={name: _number(found[row]) for name, found in by_group.items()},
             gaps=int(gaps[row]),
             untested=None
             if row in intervals
-            else (untested or {}).get(row) or _why_untested(np.isnan(known[row]), chosen, one_way=one_way),
+            else (untested or {}).get(row) or _why_untested(np.isnan(known[row]), chosen),
         )
         for row in range(len(known))
     ]
@@ -111,10 +122,12 @@ def _within(eligible: npt.NDArray[np.bool_], ranks: npt.NDArray[np.int64]) -> np
     return found
 
 
-def _why_untested(missing: npt.NDArray[np.bool_], columns: Sequence[Column], *, one_way: bool) -> str:
+def _why_untested(missing: npt.NDArray[np.bool_], columns: Sequence[Column]) -> str:
     if missing.any():
         return gap_on([column.heading for column, gap in zip(columns, missing, strict=True) if gap])
-    return NO_INTERVAL if one_way else TWO_WAYS
+    if both_ways(columns):
+        return TWO_WAYS
+    return UNITS if unlike(columns) else NO_INTERVAL
 
 
 def gap_on(headings: Sequence[str]) -> str:
@@ -191,11 +204,11 @@ def _number(value: float) -> float | None:
 
 
 def _group_means(values: Values, columns: Sequence[Column]) -> dict[str, Values]:
-    """Group -> float64 [K]: mean of each model within it; NaN with a gap, and for columns of both directions."""
+    """Group -> float64 [K]: mean of each model within it; NaN with a gap, and for columns that are ``unlike``."""
     found: dict[str, Values] = {}
     for name in dict.fromkeys(column.group for column in columns):
         inside = [place for place, column in enumerate(columns) if column.group == name]
         own = standings.task_shares([columns[place].weight for place in inside])
-        mixed = both_ways([columns[place] for place in inside])
+        mixed = unlike([columns[place] for place in inside])
         found[name] = np.full(len(values), np.nan) if mixed else standings.means(values[:, inside], own)
     return found

@@ -175,7 +175,7 @@ def test_tasks_of_both_directions_have_no_mean(browser: Browser, tmp_path: Path)
     with on_page(browser, ODD["both directions"], tmp_path) as seen:
         seen.page.evaluate("choose([0, 1])")
         assert seen.page.inner_text("#ranks-note") == (
-            "Shown are 2 of 8 tasks, of which more is better on some and less on others: there is no mean to rank by."
+            "Shown are 2 of 8 tasks, which have different units or directions: there is no mean to rank by."
         )
         seen.page.evaluate("choose([0, 2])")
         assert seen.page.inner_text("#ranks-note") == "Ranks, means and intervals are of 2 of 8 tasks."

@@ -45,7 +45,7 @@ def ranked(made: Snapshot) -> Snapshot:
     rules = ranking.Rules(made.rank_by, made.gaps, made.level)
     counted = ranking.ranked(made.columns)
     whole = all(not np.isnan(values[row, list(counted)]).any() for row in made.tested)
-    if not whole or not counted or ranking.both_ways([made.columns[place] for place in counted]):
+    if not whole or not counted or ranking.unlike([made.columns[place] for place in counted]):
         made = replace(made, tested=(), pairs=())
     found = ranking.standings_of(values, made.columns, rules, made.tested, made.pairs)
     order = sorted(range(len(found)), key=lambda row: (found[row].rank is None, found[row].rank or 0, row))

@@ -73,10 +73,10 @@ def _point(
 
 
 def _mean(values: Sequence[float | None], columns: Sequence[Column]) -> float | None:
-    """Over the columns that count; None with a gap, and where more is better in some and less in others."""
+    """Over the columns that count; None with a gap, and where they have no mean."""
     counted = ranking.ranked(columns)
     known = [value for place in counted if (value := values[place]) is not None]
-    if not counted or len(known) < len(counted) or len({columns[place].higher_is_better for place in counted}) > 1:
+    if not counted or len(known) < len(counted) or ranking.unlike([columns[place] for place in counted]):
         return None
     shares = standings.task_shares([columns[place].weight for place in counted])
     return float(standings.means(np.array([known]), shares)[0])

@@ -86,7 +86,7 @@ def tested(
     remarks = list(_on_ranks(chosen, rules, standings))
     order = [row for row, standing in enumerate(standings) if standing.rank is not None and row not in untested]
     order.sort(key=lambda row: (standings[row].rank, row))
-    if len(order) < 2 or ranking.both_ways(chosen):
+    if len(order) < 2 or ranking.unlike(chosen):
         return Tested([], [], untested, remarks)
     read = [
         _Column(board.columns[place], columns[place].heading, metrics.get(columns[place].metric)) for place in counted
@@ -130,6 +130,8 @@ def _on_ranks(columns: Sequence[Column], rules: ranking.Rules, standings: Sequen
     """What a reader should know of the ranks, as sentences."""
     if ranking.both_ways(columns):
         yield "No means, and nothing tested: higher is better in some columns and lower in others."
+    elif ranking.unlike(columns):
+        yield "No means, and nothing tested: the columns have different units."
     for task, n in Counter(column.task for column in columns).items():
         if n > 1:
             yield f"{task} counts in {n} columns. Tests take them for the same items."

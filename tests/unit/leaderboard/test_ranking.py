@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -100,6 +101,18 @@ def test_less_is_better_in_every_column() -> None:
     found = standings_of(np.array([[3.0, 5.0], [2.0, 1.0]]), columns, rules())
     assert ranks(found) == [2, 1]
     assert (found[1].mean_task, found[1].mean_type, found[1].groups) == (1.5, 1.5, {"STS": 1.5})
+
+
+def test_there_is_no_mean_of_losses_of_different_units() -> None:
+    """Nats and a perplexity; Borda's count needs no mean, and groups of one unit have theirs."""
+    nats = column("a", "Masked", higher_is_better=False)
+    columns = [nats, replace(column("b", higher_is_better=False), metric="pppl_original")]
+    values = np.array([[3.0, 500.0], [2.0, 100.0]])
+    found = standings_of(values, columns, rules(), [0, 1], [pairs(2, 1e-6)] * 2)
+    assert [(each.rank, each.mean_task, each.mean_type, each.letters) for each in found] == [(None,) * 4] * 2
+    assert found[0].groups == {"Masked": 3.0, "STS": 500.0}
+    assert {each.untested for each in found} == {ranking.UNITS}
+    assert ranks(standings_of(values, columns, rules("borda"))) == [2, 1]
 
 
 @pytest.mark.parametrize("rank_by", ["mean_task", "mean_type"])

@@ -288,23 +288,25 @@ def lost(store: ResultStore, name: str, seed: int, tokenizer: str | None) -> Non
 def test_values_per_token_are_ranked_of_one_tokenizer_only(
     store: ResultStore, tokenizers: tuple[str | None, str | None], refused: set[str | None]
 ) -> None:
-    """Refused columns say why, and models are ranked by the others alone."""
+    """Refused columns say why, and models are ranked by the others alone; nats and errors together have no mean."""
     for name, seed, tokenizer in zip(("one", "other"), (1, 2), tokenizers, strict=True):
         lost(store, name, seed, tokenizer)
         put(store, {"mae": values(seed + 5)}, model=f"org/{name}", measured=["mae"])
     made = built(store)
     of_loss = [column for column in made.columns if column.task == "loss"]
     assert {column.refused for column in of_loss} == refused
-    assert {each.standing.rank for each in made.models} == {1, 2}
-    counted = 1 if refused != {None} else 2
-    means = [each.standing.mean_task for each in made.models]
-    expected = sorted(
-        float(np.mean([np.mean(values(seed + 5)), *([np.mean(values(seed))] if counted == 2 else [])]))
-        for seed in (1, 2)
-    )
-    assert means == pytest.approx(expected)
     table = build([each.result for each in store.find()])
-    assert [row.mean for row in table.rows] == pytest.approx(expected)
+    if refused == {None}:
+        assert {(each.standing.rank, each.standing.mean_task, each.standing.untested) for each in made.models} == {
+            (None, None, ranking.UNITS)
+        }
+        assert "No means, and nothing tested: the columns have different units." in made.remarks
+        assert {row.mean for row in table.rows} == {None}
+    else:
+        assert {each.standing.rank for each in made.models} == {1, 2}
+        expected = sorted(float(np.mean(values(seed + 5))) for seed in (1, 2))
+        assert [each.standing.mean_task for each in made.models] == pytest.approx(expected)
+        assert [row.mean for row in table.rows] == pytest.approx(expected)
     assert any(each.startswith("Not ranked by loss") for each in table.remarks()) == (refused != {None})
 
 

@@ -72,7 +72,7 @@ function chosenWords() {
   if (!page.chosen.length) return "No task is chosen, so nothing is ranked.";
   const part = `${page.chosen.length} of ${plural(ALL.length, "task")}`;
   if (!chosenRanked().length) return `Shown are ${part}, none of which is ranked by.`;
-  if (board.rank_by !== "borda" && !isOneWay(rankedPlaces())) return `Shown are ${part}, of which more is better on some and less on others: there is no mean to rank by.`;
+  if (board.rank_by !== "borda" && !haveMean(rankedPlaces())) return `Shown are ${part}, which have different units or directions: there is no mean to rank by.`;
   return `Ranks, means and intervals are of ${part}. ${leadersWords()}`;
 }
 

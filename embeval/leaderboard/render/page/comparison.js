@@ -60,7 +60,7 @@ function comparedTasks(one, other) {
   if (!shown.length) return element("section", {}, element("h3", {}, "Quality"), element("p", { class: "muted" }, "No task is chosen."));
   const rows = shown.map((column) => comparedTask(one, other, column));
   const columns = rankedPlaces();
-  if (columns.length > 1 && isOneWay(columns)) rows.unshift(comparedMean(one, other, columns));
+  if (columns.length > 1 && haveMean(columns)) rows.unshift(comparedMean(one, other, columns));
   const table = plainTable("B less A, task by task", ["Task", "A", "B", "Difference", "p", "Finding"], rows, [0, 5]);
   const isTested = shown.some((column) => pairTest(one, other, [column]) !== null);
   return element("section", {}, element("h3", {}, "Quality"), table, !isTested ? null :

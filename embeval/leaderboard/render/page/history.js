@@ -27,7 +27,7 @@ const historyPicture = {
 /* [name, points] of models with several revisions, by date, for the tasks chosen now. */
 function historyLines() {
   const columns = rankedPlaces();
-  if (!columns.length || !isOneWay(columns)) return [];
+  if (!columns.length || !haveMean(columns)) return [];
   const shares = sharesOfPlaces(columns, false);
   const mean = (point) => columns.reduce((total, place, number) => total + shares[number] * (point.values[place] ?? NaN), 0);
   const points = board.history.map((point) => ({ point, place: placeOfPoint(point), value: mean(point) }));

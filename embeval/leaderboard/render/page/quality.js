@@ -26,18 +26,18 @@ function meanInterval(place, columns, shares) {
   return { low: value - far(0), high: value + far(1) };
 }
 
-function isOneWay(columns) {
-  return new Set(columns.map((place) => board.columns[place].higher_is_better)).size === 1;
+function haveMean(columns) {
+  return areAlike(columns.map((place) => board.columns[place]));
 }
 
 /* All that can stand on an axis of quality: {key, name, higher, value(place), interval(place)}. */
 function qualities() {
   const columns = rankedPlaces();
-  const means = isOneWay(columns) ? meanQualities(columns) : [];
+  const means = haveMean(columns) ? meanQualities(columns) : [];
   const ranks = columns.length ? [rankQuality("rank", "Rank"), rankQuality("borda", "Rank by Borda")] : [];
   const groups = [...new Set(columns.map((place) => board.columns[place].group))]
     .map((group) => [group, columns.filter((place) => board.columns[place].group === group)])
-    .filter(([, inside]) => isOneWay(inside))
+    .filter(([, inside]) => haveMean(inside))
     .map(([group, inside]) => groupQuality(group, inside));
   return [...means, ...(groups.length > 1 || !means.length ? groups : []), ...ranks, ...page.chosen.map(taskQuality)];
 }
@@ -106,7 +106,7 @@ function costsOf(kind) {
    is better. null: not both have items, or the columns have no mean that could be tested. */
 function pairTest(first, second, columns) {
   const [one, other] = [board.tested.indexOf(first), board.tested.indexOf(second)];
-  if (one < 0 || other < 0 || one === other || !columns.length || !isOneWay(columns)) return null;
+  if (one < 0 || other < 0 || one === other || !columns.length || !haveMean(columns)) return null;
   const at = (Math.max(one, other) * (Math.max(one, other) - 1)) / 2 + Math.min(one, other);
   const shares = sharesOfPlaces(columns, board.rank_by === "mean_type");
   const value = (place) => columns.reduce((total, column, number) => total + shares[number] * (VALUES[column][place] ?? NaN), 0);

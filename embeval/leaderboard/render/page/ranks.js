@@ -4,6 +4,7 @@
 
 const ROUNDING = 1e-12; // in parts of the largest: values that differ by no more are equal
 const TWO_WAYS = "higher is better in some columns and lower in others, so there is no mean to test";
+const UNITS = "the columns have different units, so there is no mean to test";
 
 function sum(numbers) {
   let total = 0;
@@ -255,17 +256,23 @@ function standingsOf(chosen) {
   const columns = counted.map((place) => board.columns[place]);
   if (!columns.length) return board.models.map(() => ({ ...EMPTY, groups: {}, untested: "no column is ranked" }));
   const signs = columns.map((column) => (column.higher_is_better ? 1 : -1));
-  const isOneWay = new Set(signs).size === 1;
+  const hasMean = areAlike(columns);
   const known = board.models.map((_, row) => counted.map((place, number) => (VALUES[place][row] ?? NaN) * signs[number]));
   const gaps = known.map((row) => row.filter(Number.isNaN).length);
-  const [ranks, bordaRanks] = ranksOf(known, gaps, columns, isOneWay);
+  const [ranks, bordaRanks] = ranksOf(known, gaps, columns, hasMean);
   const means = meansOf(columns, signs);
   const found = known.map((row, place) => ({
     ...EMPTY, ...means(row), gaps: gaps[place], rank: ranks[place], borda: bordaRanks[place],
-    untested: board.models[place].standing.untested ?? whyUntested(row, columns, isOneWay),
+    untested: board.models[place].standing.untested ?? whyUntested(row, columns),
   }));
-  if (isOneWay) addIntervals(found, known, counted, rankShares(columns));
+  if (hasMean) addIntervals(found, known, counted, rankShares(columns));
   return found;
+}
+
+/* Whether columns have a mean: of one direction, and of one unit where they are losses, times or perplexities. */
+function areAlike(columns) {
+  const isOneWay = new Set(columns.map((column) => column.higher_is_better)).size === 1;
+  return isOneWay && (columns[0].higher_is_better || new Set(columns.map((column) => column.metric)).size === 1);
 }
 
 const EMPTY = {
@@ -279,7 +286,7 @@ function rankShares(columns) {
 }
 
 /* [rank, rank by Borda's count] of all models; null for those that have none. */
-function ranksOf(known, gaps, columns, isOneWay) {
+function ranksOf(known, gaps, columns, hasMean) {
   const most = board.gaps === "rank" ? columns.length - 1 : 0;
   const eligible = [...known.keys()].filter((row) => gaps[row] <= most);
   const rows = eligible.map((row) => known[row]);
@@ -292,34 +299,35 @@ function ranksOf(known, gaps, columns, isOneWay) {
   };
   const byBorda = within(borda(rows));
   if (board.rank_by === "borda") return [byBorda, byBorda];
-  if (!isOneWay) return [within([]).map(() => null), byBorda];
+  if (!hasMean) return [within([]).map(() => null), byBorda];
   const shares = rankShares(columns);
   return [within(competitionRanks(atWorst(rows).map((row) => -meanOf(row, shares)))), byBorda];
 }
 
-function whyUntested(row, columns, isOneWay) {
+function whyUntested(row, columns) {
   const missing = columns.filter((_, place) => Number.isNaN(row[place])).map((column) => column.heading);
   if (missing.length === 1) return `a gap on ${missing[0]}`;
   if (missing.length) return `gaps on ${missing[0]} and ${plural(missing.length - 1, "more column")}`;
-  return isOneWay ? "no interval: fewer than two models have items" : TWO_WAYS;
+  if (areAlike(columns)) return "no interval: fewer than two models have items";
+  return new Set(columns.map((column) => column.higher_is_better)).size > 1 ? TWO_WAYS : UNITS;
 }
 
-/* Makes the means of a row by task, by type and within each group; null with a gap, or of columns of both directions. */
+/* Makes the means of a row by task, by type and within each group; null with a gap, or of columns that have none. */
 function meansOf(columns, signs) {
   const weights = columns.map((column) => column.weight);
   const groups = columns.map((column) => column.group);
-  const isOneWay = new Set(signs).size === 1;
+  const hasMean = areAlike(columns);
   const [byTask, byType] = [taskShares(weights), typeShares(weights, groups)];
   const within = [...new Set(groups)].map((name) => {
     const inside = [...groups.keys()].filter((place) => groups[place] === name);
-    const isOwnWay = new Set(inside.map((place) => signs[place])).size === 1;
-    return { name, inside, isOwnWay, shares: taskShares(inside.map((place) => weights[place])) };
+    const hasOwn = areAlike(inside.map((place) => columns[place]));
+    return { name, inside, hasOwn, shares: taskShares(inside.map((place) => weights[place])) };
   });
   return (row) => ({
-    mean_task: isOneWay ? orNull(meanOf(row, byTask) * signs[0]) : null,
-    mean_type: isOneWay ? orNull(meanOf(row, byType) * signs[0]) : null,
-    groups: Object.fromEntries(within.map(({ name, inside, isOwnWay, shares }) => [
-      name, isOwnWay ? orNull(meanOf(inside.map((place) => row[place] * signs[place]), shares)) : null,
+    mean_task: hasMean ? orNull(meanOf(row, byTask) * signs[0]) : null,
+    mean_type: hasMean ? orNull(meanOf(row, byType) * signs[0]) : null,
+    groups: Object.fromEntries(within.map(({ name, inside, hasOwn, shares }) => [
+      name, hasOwn ? orNull(meanOf(inside.map((place) => row[place] * signs[place]), shares)) : null,
     ])),
   });
 }
