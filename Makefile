@@ -19,7 +19,7 @@ test: lint boards unit timing real
 lint: $(VENV)/dev.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports
 
 # Pages that are committed must be those that their definitions and data give.
@@ -33,10 +33,10 @@ endif
 unit: $(VENV)/dev.installed
 	$(BIN)/pytest -n 2 --dist worksteal -m "not real and not timing"
 
-# One at a time: the model uses all cores. Only the folders that have such tests are read; tests/cli/test_makefile.py
-# knows when there are more.
+# Two at a time, a file each: they share a cache and the cores (tests/real/conftest.py). Only the folders that have such
+# tests are read; tests/cli/test_makefile.py knows when there are more.
 real: $(VENV)/dev.installed
-	$(BIN)/pytest -m "real and not timing" tests/real
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "real and not timing" tests/real
 
 timing: $(VENV)/dev.installed
 	$(BIN)/pytest -m timing tests/browser tests/cli tests/real tests/unit/metrics

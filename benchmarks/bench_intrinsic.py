@@ -6,8 +6,8 @@ alone with its name behind the folder:
 - ``peer``: 200 sentences of WikiText-2 in both modes, by minicons 0.3.39 one sentence at a time (its fastest) and by
   embeval in float32 and bfloat16, in turns; on the trained BERT, and on a body of all-MiniLM-L6-v2's size and
   vocabulary with random weights. Loading is counted on neither side. Sums per sentence are compared.
-- ``checkpoints``: masked loss on held-out articles, pseudo-perplexity of 300 held-out sentences, and BLiMP, for each
-  checkpoint.
+- ``checkpoints``: masked loss on held-out articles, pseudo-perplexity of 300 held-out sentences, and the first 100
+  pairs of each of BLiMP's paradigms, for each checkpoint; all pairs for the last one.
 - ``memory``: the pseudo-perplexity of 5,000 sentences of WikiText-2 in a process of its own, and its largest memory.
 """
 
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from embeval.tasks import TASK_TYPES
 SENTENCES = 200
 MANY_SENTENCES = 5_000
 HELD_OUT_SENTENCES = 300
+PAIRS = 100
 ROUNDS = 3
 MODES: tuple[Mode, ...] = ("original", "within_word_l2r")
 DTYPES: tuple[Dtype, ...] = ("float32", "bfloat16")
@@ -63,7 +64,9 @@ def main() -> None:
             figures["body of MiniLM, random"] = _beside_minicons(wide, sentences[: SENTENCES // 4], 1)
             write("intrinsic_peer", figures)
         if "checkpoints" in wanted:
-            write("intrinsic_checkpoints", {each.name: _measured(each, data, Path(scratch)) for each in checkpoints})
+            found = {each.name: _measured(each, data, Path(scratch)) for each in checkpoints}
+            found[checkpoints[-1].name] |= _figures(checkpoints[-1], {"BLiMP, all pairs": _blimp(data)}, Path(scratch))
+            write("intrinsic_checkpoints", found)
         if "memory" in wanted:
             write("intrinsic_memory", _memory(checkpoints[-1], corpora.sentences(data, MANY_SENTENCES), Path(scratch)))
 
@@ -150,8 +153,16 @@ def _measured(checkpoint: Path, data: Path, scratch: Path) -> dict[str, Any]:
         "masked loss": {"type": "masked_lm", "data": str(held_out), "draws": 4},
         "masked loss, shared words": {"type": "masked_lm", "data": str(held_out), "draws": 4, "masking": "aligned"},
         "PPPL": {"type": "pseudo_likelihood", "data": str(file)},
-        "BLiMP": {"type": "minimal_pairs", "data": str(data / "lm" / "blimp")},
+        "BLiMP": {**_blimp(data), "per_paradigm": PAIRS},
     }
+    return _figures(checkpoint, tasks, scratch)
+
+
+def _blimp(data: Path) -> dict[str, Any]:
+    return {"type": "minimal_pairs", "data": str(data / "lm" / "blimp")}
+
+
+def _figures(checkpoint: Path, tasks: Mapping[str, dict[str, Any]], scratch: Path) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, task in tasks.items():
         began = time.perf_counter()

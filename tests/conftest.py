@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.models import save_tiny_model
 
@@ -15,6 +16,10 @@ _KEPT = ("EMBEVAL_TEST_DATA", "EMBEVAL_REQUIRE_DATA", "EMBEVAL_REQUIRE_BROWSER",
 for _name in [name for name in os.environ if name.startswith("EMBEVAL_")]:
     if _name not in _KEPT:
         del os.environ[_name]
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("embeval", deadline=None)
+settings.load_profile("embeval")
 
 REPOSITORY = Path(__file__).parents[1]
 

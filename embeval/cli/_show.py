@@ -15,6 +15,8 @@ from embeval.metrics import FAMILIES
 from embeval.store.results import Stored
 from embeval.workflows.report import FieldValue, Item, ItemTokens, LabelValue, SliceValue
 
+BAR = 24
+"""Characters of the longest bar of a token."""
 TRAINED_ON = {
     "declared": "declared to hold this data, or data that overlaps with it: not zero-shot",
     "not_declared": "declared, and this data is not in it",
@@ -42,6 +44,9 @@ def slices(name: str, metric: str, values: list[SliceValue], level: float) -> No
 
 def all_slices(metric: str, values: list[LabelValue], level: float) -> None:
     """Prints a metric by label of every slice."""
+    if not values:
+        _state.out("This result has no slices: its items have no labels.")
+        return
     heading = f"{level * 100:g} % interval"
     rows = [
         [name, label or "(none)", str(value.n_items), _tables.value_text(value), _tables.interval(value)]
@@ -87,10 +92,6 @@ def tokens(shown: ItemTokens) -> None:
         _state.out(f"PLL, {mode}: {'not scored' if total is None else f'{total:.4f}'}")
 
 
-BAR = 24
-"""Characters of the longest bar."""
-
-
 def result(stored: Stored, fields: Sequence[FieldValue] = ()) -> None:
     """Prints everything that a result says, and its main metric by field where there are fields."""
     shown = stored.result
@@ -102,8 +103,8 @@ def result(stored: Stored, fields: Sequence[FieldValue] = ()) -> None:
         if fields:
             _state.out(_tables.by_field(shown.main_score or "", fields, shown.statistics.level, _state.console()))
         of_fields = [value for field in fields for value in (field.value, *(part.value for part in field.parts))]
-        if any(value.approximate for value in (*shown.scores.values(), *of_fields)):
-            _state.out(APPROXIMATE)
+        for line in _tables.legend(shown.scores, (*shown.scores.values(), *of_fields)):
+            _state.out(line)
     for warning in shown.warnings:
         _state.out(f"Note: {warning}")
     if shown.trained_on is not None:
@@ -118,7 +119,7 @@ def result(stored: Stored, fields: Sequence[FieldValue] = ()) -> None:
         **{f"prompt ({role})": repr(text) for role, text in shown.signature.prompts.items()},
     }
     if shown.signature.tokenizer is not None:
-        model["tokenizer"] = shown.signature.tokenizer[:8]
+        model["tokenizer"] = shown.signature.tokenizer.removeprefix("sha256:")[:8]
     _pairs("Model", model)
     _pairs("Protocol", {**shown.signature.protocol, "digest": shown.signature.protocol_digest[:8]}, missing="null")
     if shown.imported is not None:
@@ -157,6 +158,7 @@ def _provenance(shown: Result) -> None:
     )
     if shown.timings is not None:
         timings = shown.timings
+        unit = "passes" if "passes" in shown.counts else "texts"
         phases = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in timings.phases.items())
         _pairs(
             "Timings",
@@ -164,7 +166,7 @@ def _provenance(shown: Result) -> None:
                 "started": timings.started_at,
                 "wall": f"{timings.wall_s:.2f} s ({phases})",
                 "CPU": f"{timings.cpu_s:.2f} s",
-                "speed": f"{timings.texts_per_s or '—'} texts/s, {timings.tokens_per_s or '—'} tokens/s",
+                "speed": f"{timings.texts_per_s or '—'} {unit}/s, {timings.tokens_per_s or '—'} tokens/s",
                 "peak memory": f"{timings.peak_rss_mib} MiB",
             },
         )

@@ -146,8 +146,8 @@ def out_json(value: Any) -> None:
 
 
 def out(renderable: RenderableType) -> None:
-    """A table or text on stdout."""
-    console().print(renderable)
+    """A table or text on stdout; what would steer the terminal in a text is replaced."""
+    console().print(steady(renderable) if isinstance(renderable, str) else renderable)
 
 
 def out_text(text: str) -> None:

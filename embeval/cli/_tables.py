@@ -15,8 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from embeval import metrics
+from embeval.core import figures
+from embeval.core.characters import steady
 from embeval.core.result import MetricValue
-from embeval.leaderboard.board import RowKey, unique_labels
+from embeval.leaderboard.board import APPROXIMATE, DOWN, LESS, RowKey, higher_is_better, unique_labels
 from embeval.leaderboard.render.cells import cell_text, number
 
 if TYPE_CHECKING:
@@ -47,15 +49,27 @@ def table(headings: Iterable[str], *, right: Sequence[int] = (), whole: Sequence
 
 
 def add(to: Table, cells: Iterable[str]) -> None:
-    """A row of plain texts."""
-    to.add_row(*(Text(cell) for cell in cells))
+    """A row of plain texts; what would steer the terminal in them is replaced."""
+    to.add_row(*(Text(steady(cell)) for cell in cells))
+
+
+def directed(metric: str) -> str:
+    """A metric with an arrow if less of it is better."""
+    return metric if not metric or higher_is_better(metric) else f"{metric} {DOWN}"
+
+
+def legend(metrics: Iterable[str], values: Iterable[MetricValue | None]) -> list[str]:
+    """What the signs in a table of these metrics and values mean, as sentences."""
+    falling = any(not higher_is_better(name) for name in metrics if name)
+    rough = any(value is not None and value.approximate for value in values)
+    return [LESS] * falling + [APPROXIMATE] * rough
 
 
 def interval(value: MetricValue) -> str:
     """``0.7976 – 0.8405``, with ``≈`` where it is rough, or why there is none."""
     if value.ci_low is None or value.ci_high is None:
         return value.note or "—"
-    return f"{'≈ ' if value.approximate else ''}{number(value.ci_low)} – {number(value.ci_high)}"
+    return "≈ " * value.approximate + " – ".join(figures.ends(value.ci_low, value.ci_high))
 
 
 def value_text(value: MetricValue) -> str:
@@ -92,7 +106,7 @@ def outcomes(done: Sequence[Outcome], console: Console) -> RenderableType:
                 labels[RowKey.of(result)],
                 result.task.name,
                 result.split,
-                result.main_score or "",
+                directed(result.main_score or ""),
                 value_text(value),
                 interval(value),
                 str(value.n_items),
@@ -177,7 +191,7 @@ def _cells_down(headings: Sequence[str], rows: Sequence[Sequence[str]], console:
 
 
 def _line(text: str, indent: int) -> Padding:
-    return Padding(Text(text, overflow="fold"), (0, 0, 0, indent))
+    return Padding(Text(steady(text), overflow="fold"), (0, 0, 0, indent))
 
 
 def _width(made: Table, console: Console) -> int:
@@ -191,7 +205,7 @@ def scores(values: Iterable[tuple[str, MetricValue]], level: float, console: Con
     rows, unscored = [], 0
     for name, value in values:
         shown = ("n/a", value.reason or "") if value.value is None else (number(value.value), interval(value))
-        rows.append([name, *shown, str(value.n_items), str(value.n_unscored)])
+        rows.append([directed(name), *shown, str(value.n_items), str(value.n_unscored)])
         unscored += value.n_unscored
     headings = ["Metric", "Value", heading, "Items", "Unscored"]
     spare = () if unscored else ("Unscored",)
@@ -257,7 +271,7 @@ def board(shown: Board, console: Console) -> RenderableType:
 
 
 def _models_down(shown: Board) -> Table:
-    headings = [f"{shown.headings[key]}\n{key.metric}" for key in shown.columns]
+    headings = [f"{shown.headings[key]}\n{directed(key.metric)}" for key in shown.columns]
     mean = ["Mean"] if shown.has_means else []
     made = table(["Model", *mean, *headings], right=range(1, len(headings) + 1 + len(mean)))
     for row in shown.rows:
@@ -270,7 +284,7 @@ def _tasks_down(shown: Board) -> Table:
     made = table(["Task", "Metric", *(row.label for row in shown.rows)], right=range(2, len(shown.rows) + 2))
     for key in shown.columns:
         cells = [_two_lines(row, key) for row in shown.rows]
-        add(made, [shown.headings[key], key.metric, *cells])
+        add(made, [shown.headings[key], directed(key.metric), *cells])
     if shown.has_means:
         made.add_section()
         add(made, ["Mean", "", *(number(row.mean) for row in shown.rows)])
@@ -282,7 +296,7 @@ def _one_value_a_line(shown: Board) -> Table:
     for key in shown.columns:
         for place, row in enumerate(_best_first(shown, key)):
             heading = shown.headings[key] if place == 0 else ""
-            add(made, [heading, row.label, key.metric, cell_text(row.cells[key], row.mark(key))])
+            add(made, [heading, row.label, directed(key.metric), cell_text(row.cells[key], row.mark(key))])
         made.add_section()
     for row in shown.rows if shown.has_means else ():
         add(made, ["Mean" if row is shown.rows[0] else "", row.label, "", number(row.mean)])
@@ -292,7 +306,7 @@ def _one_value_a_line(shown: Board) -> Table:
 def _values_below_names(shown: Board) -> RenderableType:
     lines = []
     for key in shown.columns:
-        lines.append(_line(f"{shown.headings[key]} · {key.metric}", 0))
+        lines.append(_line(f"{shown.headings[key]} · {directed(key.metric)}", 0))
         for row in _best_first(shown, key):
             lines += [_line(row.label, 2), _line(cell_text(row.cells[key], row.mark(key)), 4)]
         lines.append(_line("", 0))
@@ -306,11 +320,13 @@ def _values_below_names(shown: Board) -> RenderableType:
 
 def _best_first(shown: Board, key: ColumnKey) -> list[Row]:
     """The models that have a value in a column."""
-    return sorted((row for row in shown.rows if key in row.cells), key=lambda row: _descending(row.cells[key]))
+    sign = -1.0 if higher_is_better(key.metric) else 1.0
 
+    def place(row: Row) -> float:
+        value = row.cells[key].value
+        return math.inf if value is None else sign * value
 
-def _descending(cell: MetricValue) -> float:
-    return math.inf if cell.value is None else -cell.value
+    return sorted((row for row in shown.rows if key in row.cells), key=place)
 
 
 def _two_lines(row: Row, key: ColumnKey) -> str:
@@ -332,7 +348,7 @@ def stored(
                 result.task.name,
                 result.split,
                 result.subset,
-                result.main_score or "",
+                directed(result.main_score or ""),
                 "failed" if value is None else value_text(value),
                 "" if value is None else interval(value),
                 "" if value is None or result.imported is not None else str(value.n_items),
@@ -343,5 +359,5 @@ def stored(
     headings = ["Id", "Model", "Task", "Split", "Sub-set", "Metric", "Value", "Interval", "Items", "When (UTC)"]
     headings += ["Tags"] if tags else []
     several = _split_in_several((each.result.task.name, each.result.split) for each in found)
-    spare = ("Interval", *_unless(several, "Split"), "Metric", "Items", "When (UTC)")
+    spare = ("Interval", *_unless(several, "Split"), "Items", "When (UTC)", "Metric")
     return fitting(headings, rows, console, right=("Value", "Items"), whole=("Split",), spare=spare)

@@ -19,7 +19,6 @@ from embeval.cli._state import (
     QuietOption,
     ResultsOption,
 )
-from embeval.core.characters import steady
 from embeval.core.paths import expanded
 from embeval.errors import UsageError
 
@@ -190,7 +189,7 @@ def compare(
         _state.out_text(_text(report, form))
     else:
         for candidate in report.candidates:
-            _state.out(steady(report.sentence(candidate)))
+            _state.out(report.sentence(candidate))
 
 
 def _announce(step: Step) -> None:

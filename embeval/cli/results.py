@@ -77,11 +77,11 @@ def list_(
         _state.note(f"There are no such results in {results or 'results'}.")
         return
     from embeval.cli import _tables
-    from embeval.leaderboard.board import APPROXIMATE
 
     _state.out(_tables.stored(found, _state.console(), tags))
-    if any(each.result.status == "ok" and (value := each.result.main_value) and value.approximate for each in found):
-        _state.out(APPROXIMATE)
+    done = [each.result for each in found if each.result.status == "ok"]
+    for line in _tables.legend((each.result.main_score or "" for each in found), (each.main_value for each in done)):
+        _state.out(line)
 
 
 @app.command()
@@ -98,7 +98,7 @@ def show(
         typer.Option(envvar="EMBEVAL_BY", help="Values by label of this slice, or of all, worst first."),
     ] = None,
     worst: Annotated[
-        int | None, typer.Option(envvar="EMBEVAL_WORST", help="The items with the lowest values, so many.", min=1)
+        int | None, typer.Option(envvar="EMBEVAL_WORST", help="The items with the worst values, so many.", min=1)
     ] = None,
     metric: Annotated[
         str | None, typer.Option(envvar="EMBEVAL_METRIC", help="Metric for --by and --worst.  (default: the main one)")
@@ -476,7 +476,11 @@ def _the_one(
         raise StoreError("No stored result fits. 'embeval results list' shows what there is.")
     if len(found) > 1:
         apart = {(each.result.split, each.result.subset) for each in found[:2]}
-        shown = " and ".join(f"{each.id} ({_described(each.result, len(apart) > 1)})" for each in found[:2])
+        described = [_described(each.result, len(apart) > 1) for each in found[:2]]
+        if described[0] == described[1]:
+            told = [each.result.main_score if each.result.status == "ok" else "failed" for each in found[:2]]
+            described = [f"{text}, {what}" for text, what in zip(described, told, strict=True)]
+        shown = " and ".join(f"{each.id} ({text})" for each, text in zip(found, described, strict=False))
         raise UsageError(
             f"{len(found)} results fit, such as {shown}.\n"
             "Give an id from 'embeval results list', or narrow it down with --model, --task and --subset."

@@ -192,14 +192,13 @@ def run(
         _state.out_json(_as_json(outcomes))
     else:
         from embeval.cli import _tables
-        from embeval.leaderboard.board import APPROXIMATE
 
         if len(failed) < len(outcomes):
             _state.out(_tables.outcomes(outcomes, _state.console()))
-            values = [outcome.result.main_value for outcome in outcomes if outcome.result is not None]
-            values += _by_field(outcomes, request)
-            if any(value is not None and value.approximate for value in values):
-                _state.out(APPROXIMATE)
+            done = [outcome.result for outcome in outcomes if outcome.result is not None]
+            values = [*(each.main_value for each in done), *_by_field(outcomes, request)]
+            for line in _tables.legend((each.main_score or "" for each in done), values):
+                _state.out(line)
         _state.note(f"Results: {request.results}")
     if failed:
         ours = all(isinstance(outcome.error, EmbevalError) for outcome in failed)
@@ -301,11 +300,23 @@ def _varied(request: Request, *, precision: str | None, prompts: str | None) -> 
     if precision is None:
         return request
     if precision == "auto":
+        _refuse_tokens(request)
         _state.note("Looking for the fastest precision that gives nearly the vectors of float32 …")
     chosen = api.with_precision(request.models, precision, request.runtime)
     for choice in chosen if precision == "auto" else ():
         _state.note(f"  {choice.sentence}")
     return replace(request, models=tuple(choice.spec for choice in chosen))
+
+
+def _refuse_tokens(request: Request) -> None:
+    """Raises ``UsageError`` for tasks that score tokens, of which nearly the same vectors say nothing."""
+    from embeval.core.protocols import OfTokens
+
+    if names := [task.spec.name for task in request.tasks if isinstance(task, OfTokens)]:
+        raise UsageError(
+            f"--precision auto compares vectors, which says nothing of the log-probabilities of tokens that the task "
+            f"{names[0]!r} is of.\nLeave --precision out, or say which one: fp32, bf16, fp16."
+        )
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -345,7 +356,8 @@ def _tell(outcome: Outcome) -> None:
     from embeval.leaderboard.render.cells import cell_text
 
     encoded = result.timings.texts_encoded if result.timings is not None and outcome.status == "done" else None
-    work = f" · {encoded:,} texts encoded" if encoded is not None else ""
+    unit = "passes" if "passes" in result.counts else "texts encoded"
+    work = f" · {encoded:,} {unit}" if encoded is not None else ""
     _state.note(f"      {result.main_score} {cell_text(value)} · {done[outcome.status]}{work}")
     for warning in result.warnings:
         _state.note(f"      Note: {warning}")

@@ -110,6 +110,7 @@ def show(
 ) -> None:
     """Shows a task, or a type of task: where its data belongs, its options, and what the data holds if it is there."""
     from embeval.core import border
+    from embeval.core.protocols import NamesMetrics
     from embeval.tasks import TASK_TYPES, catalog
     from embeval.workflows import mteb_entries, requests
 
@@ -134,12 +135,13 @@ def show(
         return
     from embeval.cli import _tables
 
+    usual = task.metric_names[0] if isinstance(task, NamesMetrics) else TASK_TYPES.get(spec.type).main_score
     made = _tables.table([spec.name, ""])
     for key, value in {
         "type": f"{spec.type}: {TASK_TYPES.get(spec.type).summary}",
         "data": spec.dataset.path,
         "split": spec.dataset.split,
-        "main score": spec.main_score or TASK_TYPES.get(spec.type).main_score,
+        "main score": spec.main_score or usual,
         "languages": ", ".join(spec.languages) or "not stated",
         "licence": spec.license or "not stated",
         "citation": spec.citation or "not stated",

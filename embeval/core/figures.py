@@ -31,7 +31,15 @@ def signed(value: float | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """``[-0.0102, 0.0020]``, or nothing where an end is missing."""
-    return "" if low is None or high is None else f"[{figure(low)}, {figure(high)}]"
+    return "" if low is None or high is None else "[{}, {}]".format(*ends(low, high))
+
+
+def ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends of an interval, with as many decimals as the larger one has: ``-97.80`` beside ``-130.47``."""
+    sizes = sorted((abs(low), abs(high)))
+    if sizes[0] < LARGE <= sizes[1] < HUGE:
+        return f"{low + 0.0:,.2f}", f"{high + 0.0:,.2f}"
+    return figure(low), figure(high)
 
 
 def probability(p: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -410,6 +410,11 @@ LanguageModelKind = Literal["masked", "causal", "replaced"]
 """What a language model gives: p(token | all others), p(token | those before), or whether a token was replaced."""
 
 
+PllMode = Literal["within_word_l2r", "original"]
+"""What is masked with the token that is scored by its pseudo-log-likelihood: what follows in its word, or nothing."""
+PLL_MODES: tuple[PllMode, ...] = get_args(PllMode)
+
+
 @runtime_checkable
 class OfTokens(Protocol):
     """A task that scores a model's tokens with its language-model head, rather than its vectors.
@@ -429,6 +434,15 @@ class OfTokens(Protocol):
 
 
 @runtime_checkable
+class NamesMetrics(Protocol):
+    """A task whose metrics hang on its options and on nothing in its data."""
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """All of them, first the one that stands for the task unless its spec names another."""
+
+
+@runtime_checkable
 class KeepsTokens(Protocol):
     """A task that can keep what was measured of each token beside the items."""
 
@@ -438,7 +452,11 @@ class KeepsTokens(Protocol):
 
 
 class TaskType(Protocol):
-    """What a module of ``embeval/tasks`` holds under the name ``TASK``."""
+    """What a module of ``embeval/tasks`` holds under the name ``TASK``.
+
+    Where one file serves tasks of several types, a type may have ``ruler(options)`` besides: what is put behind the
+    file's name, such as ``mlm`` in ``held-out-mlm``, so that their results don't share a name.
+    """
 
     options: type[Any]
     """Border dataclass of the options that a task of this type takes."""

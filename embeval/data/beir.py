@@ -7,7 +7,6 @@ Source: Thakur et al., BEIR, NeurIPS 2021, and its data loader.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from embeval.core.ir import MAX_GRADE, Qrels
 from embeval.core.signature import RESERVED_SUBSETS
 from embeval.core.words import plural
 from embeval.data import files
+from embeval.data.row_parts import digest_of
 from embeval.errors import DataError
 
 QRELS_HEADER = ("query-id", "corpus-id", "score")
@@ -93,11 +93,7 @@ class RetrievalData:
     @cached_property
     def data_hash(self) -> str:
         """sha256 over documents, queries and judgments by id, whatever their order in the files."""
-        whole = hashlib.sha256()
-        for part in self._parts():
-            data = part.encode("utf-8")
-            whole.update(len(data).to_bytes(8, "little") + data)
-        return whole.hexdigest()
+        return digest_of(self._parts())
 
     def _parts(self) -> Iterator[str]:
         for row in sorted(range(len(self.doc_ids)), key=self.doc_ids.__getitem__):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from embeval.data import files
+from embeval.data.row_parts import digest_of
 from embeval.errors import DataError
 
 NAMES = ("corpus.jsonl", "corpus.jsonl.gz")
@@ -38,11 +38,7 @@ class Corpus:
     @cached_property
     def digest(self) -> str:
         """sha256 over ids and texts in their order."""
-        whole = hashlib.sha256()
-        for part in (each for row in zip(self.ids, self.texts, strict=True) for each in row):
-            data = part.encode("utf-8")
-            whole.update(len(data).to_bytes(8, "little") + data)
-        return whole.hexdigest()
+        return digest_of(part for row in zip(self.ids, self.texts, strict=True) for part in row)
 
 
 def read(path: Path) -> Corpus:

@@ -16,6 +16,7 @@ from typing import Any
 
 from embeval.core import strict_json
 from embeval.data.beir import QRELS_HEADER, unanswerable_file
+from embeval.data.row_parts import digest_of
 from embeval.errors import DataError
 
 DATASHEET = "datasheet.json"
@@ -141,11 +142,7 @@ def refuse_separators(name: str, of_what: str) -> None:
 
 def content_id(prefix: str, *texts: str) -> str:
     """An id made of texts: equal texts have equal ones, whatever else a set holds."""
-    whole = hashlib.sha256()
-    for text in texts:
-        data = text.encode("utf-8")
-        whole.update(len(data).to_bytes(8, "little") + data)
-    return prefix + whole.hexdigest()[:ID_LENGTH]
+    return prefix + digest_of(texts)[:ID_LENGTH]
 
 
 def read_input(path: Path, name: str | None = None) -> Input:

@@ -13,8 +13,14 @@ from embeval.errors import ModelError
 
 CONSTANTS = ("position_ids", "masked_bias", "attn.bias", "attention.bias", "inv_freq")
 """Ends of names of buffers that older versions of the library saved, and that are no weights."""
+UNREAD = {"pooler", "seq_relationship"}
+"""Parts of a checkpoint that nobody misses: what BERT's training reads the next sentence off."""
 POSITIONS = ("position_embeddings", "embed_positions", "wpe")
 """What models call their table of positions."""
+WHY_NOT = "Perhaps a file of it is missing, or belongs to another version of the library."
+"""The usual reason why a model can't be loaded."""
+NEWER_DEBERTA_HEAD = "lm_predictions.lm_head."
+"""What begins the names of the weights of DeBERTa's own head, which transformers doesn't load unless it is told to."""
 SHOWN = 3
 """Names of weights in a message."""
 
@@ -67,8 +73,26 @@ def recorded_loads() -> Iterator[list[Load]]:
         PreTrainedModel.from_pretrained = original
 
 
-def refuse_missing_weights(loads: list[Load], name: str, *, pools_tokens: bool) -> list[str]:
+def not_loaded(error: Exception, name: str, library: str, advice: str = WHY_NOT) -> ModelError:
+    """What to say where a library can't load a model, with its own reason."""
+    if "custom code" in str(error) and "trust_remote_code" in str(error):
+        return ModelError(
+            f"Model {name!r} brings code of its own, which {library} needs to run it.\n"
+            "args: {trust_remote_code: true} runs it. Do so only if you trust where the model comes from."
+        )
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return ModelError(
+        f"Model {name!r} can't be loaded with {library}.\n"
+        f"{type(error).__name__}: {(' '.join(lines[:2]) or 'no reason given')[:300]}\n{advice}"
+    )
+
+
+def refuse_missing_weights(
+    loads: list[Load], name: str, *, pools_tokens: bool, language_head: bool = False
+) -> list[str]:
     """Sentences about weights that were not used. Raises ``ModelError`` where some are missing.
+
+    It says so where they are those of a language-model head, which many models drop (``language_head``).
 
     A pooler is not counted where token vectors are pooled (``pools_tokens``): nothing reads it then, and many models
     come without. Nor are heads that the file has beside the body, as checkpoints of language models do.
@@ -81,18 +105,33 @@ def refuse_missing_weights(loads: list[Load], name: str, *, pools_tokens: bool) 
                 f"files, such as {_some(load.mismatched)}.\nDoes config.json belong to these weights?"
             )
         missing = [key for key in load.missing if not (pools_tokens and "pooler" in key.split("."))]
+        if missing and language_head:
+            _refuse_missing_head(load, missing, name)
         if missing:
             raise ModelError(
                 f"Model {name!r}: {plural(len(missing), 'weight is', 'weights are')} not in its files, such as "
                 f"{_some(missing)}.\nThey would be random numbers. Does config.json belong to these weights?"
             )
-        body = {child for child, _ in load.model.named_children()}
+        own = {child for part in (load.model, load.model.base_model) for child, _ in part.named_children()}
         prefix = f"{load.model.base_model_prefix}."
-        unused = [key for key in load.unused if key.removeprefix(prefix).split(".")[0] in body]
-        if unused := [key for key in unused if "pooler" not in key.split(".") and not key.endswith(CONSTANTS)]:
+        unused = [key for key in load.unused if key.removeprefix(prefix).split(".")[0] in own]
+        if unused := [key for key in unused if not UNREAD & set(key.split(".")) and not key.endswith(CONSTANTS)]:
             which = plural(len(unused), "weight in the model's files is", "weights in the model's files are")
             remarks.append(f"{which} not used, such as {_some(unused)}.")
     return remarks
+
+
+def _refuse_missing_head(load: Load, missing: Sequence[str], name: str) -> None:
+    """Raises ``ModelError`` where all that is missing is the head."""
+    if any(key.split(".")[0] == load.model.base_model_prefix for key in missing):
+        return
+    advice = "An embedding model usually drops its head. Evaluate the checkpoint that it was trained from."
+    if any(key.startswith(NEWER_DEBERTA_HEAD) for key in load.unused):
+        advice = f'They hold another one ({NEWER_DEBERTA_HEAD}…), which "legacy": false in config.json loads.'
+    raise ModelError(
+        f"Model {name!r}: the language-model head is missing in its files: {_some(missing)} would be random numbers.\n"
+        f"{advice}"
+    )
 
 
 def refuse_wrong_vocabulary(tokenizer: Any, model: Any, name: str) -> None:

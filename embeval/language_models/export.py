@@ -36,14 +36,14 @@ def write_folder(located: Located, kind: Kind, out: Path) -> Path:
     positions = torch_checks.position_limit(model)
     export.copy_files(located.folder, out)
     below = out / transformer.relative_to(located.folder)
-    module = _module(model, kind)
+    module = _module(model, kind, located.spec.name)
     graph = export.write_graph(module, _examples(), below, located.spec.name, output=SCORES)
     about = {"head": "language_model", KIND: kind, VOCABULARY: module.head.width}
     export.note(below, located.spec, positions=positions, **about)
     return graph
 
 
-def _module(model: Any, kind: Kind) -> Any:
+def _module(model: Any, kind: Kind, name: str) -> Any:
     import torch
 
     export.attend_plainly(model)
@@ -55,7 +55,7 @@ def _module(model: Any, kind: Kind) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.body, self.head = body, heads.head_of(model)
+            self.body, self.head = body, heads.head_of(model, name)
 
         def forward(self, *given: torch.Tensor) -> torch.Tensor:
             """[M, 3]."""

@@ -9,6 +9,9 @@ from torch import nn
 
 from embeval.errors import ModelError
 
+PROBE = 4
+"""Tokens on which head and body are tried one after the other."""
+
 
 class _Output(tuple[Any, ...]):
     """Hidden states as models return them: first by place, and by name; of all else a body gives, nothing."""
@@ -68,23 +71,48 @@ class Head(nn.Module):
         return found[0].float()
 
 
-def head_of(model: Any) -> Head:
-    """The head of a model with one; the model keeps its head only."""
-    return Head(model)
+def head_of(model: Any, name: str) -> Head:
+    """The head of a model with one; the model keeps its head only.
+
+    Raises ``ModelError`` where that can't be done, or where head and body one after the other don't give what the
+    model gives: some models do more between the two.
+    """
+    width = model.get_input_embeddings().num_embeddings
+    probe = torch.arange(2, 2 + PROBE, device=next(model.parameters()).device).remainder(width)[None]
+    try:
+        with torch.inference_mode():
+            whole = model(input_ids=probe)[0][0].float()
+            hidden = model.base_model(input_ids=probe)[0][0].float()
+            head = Head(model)
+            own = head.logits(hidden)
+            wanted = whole if whole.ndim == 2 else torch.stack([torch.zeros_like(whole), whole], dim=1)
+            fits = own.shape == wanted.shape and torch.allclose(own, wanted, rtol=1e-4, atol=1e-4)
+    except MemoryError:
+        raise
+    except Exception as error:  # code of models fails in ways of its own when a part of it is missing
+        raise ModelError(
+            f"Model {name!r}: its language-model head can't be run apart from its body ({type(error).__name__}: "
+            f"{str(error)[:200]}).\nModels of this type are not supported."
+        ) from error
+    if not fits:
+        raise ModelError(
+            f"Model {name!r}: its language-model head on its own gives other scores than the whole model.\n"
+            "Models of this type are not supported: they compute more than a head on hidden states."
+        )
+    return head
 
 
 def refuse_untrained(model: Any, name: str) -> None:
     """Raises ``ModelError`` where a head is as it was made: no training leaves all its biases at exactly 0.
 
-    That is what a checkpoint without a head becomes when it is loaded with one and saved again.
+    That is what a checkpoint without a head becomes when it is loaded with one and saved again. A head of one bias, or
+    of none, doesn't tell: other programs' models get a bias of 0 when they are converted.
     """
     body = model.base_model_prefix
-    own = [
-        (key, value.detach())
-        for key, value in model.named_parameters()
-        if key.split(".")[0] != body and value.ndim == 1
-    ]
-    if own and all(bool((value == value[0]).all()) and float(value[0]) in (0.0, 1.0) for _, value in own):
+    named = [(key, value.detach()) for key, value in model.named_parameters() if value.ndim == 1]
+    own = [(key, value) for key, value in named if key.split(".")[0] != body]
+    tells = len(own) > 1 or any(bool((value == 1).all()) for _, value in own)
+    if tells and all(bool((value == value[0]).all()) and float(value[0]) in (0.0, 1.0) for _, value in own):
         raise ModelError(
             f"Model {name!r}: its language-model head was never trained: {', '.join(key for key, _ in own[:3])} are "
             "exactly as they were initialised.\nIt would give random probabilities. Use the checkpoint whose head was "

@@ -11,7 +11,7 @@ from embeval.core.specs import ModelSpec, RuntimeOptions
 from embeval.encoders import modules
 from embeval.encoders.locate import Located
 from embeval.errors import EvaluationError
-from embeval.language_models import tokenization
+from embeval.language_models import kinds, tokenization
 from embeval.language_models.model import LanguageModel, VariantBackend, as_model
 from embeval.language_models.tokenization import Frame
 from embeval.registry import Registry
@@ -28,9 +28,6 @@ class BackendType(Protocol):
 
     def kind(self, located: Located) -> str:
         """``masked``, ``causal``, ``replaced``, or the key of ``kinds.WHY_NOT``; loads nothing."""
-
-    def tokenizer(self, located: Located) -> tuple[Any, int | None]:
-        """(fast tokenizer, tokens that the model takes) without the model. Raises ``ModelError``."""
 
     def load(self, located: Located, kind: Kind, runtime: RuntimeOptions, *, pad_id: int) -> VariantBackend:
         """The model, ready to score. Raises ``ModelError``."""
@@ -58,7 +55,9 @@ def known_of(located: Located) -> tuple[str, str | None]:
     The kind is ``masked``, ``causal``, ``replaced``, or the key of ``kinds.WHY_NOT`` that says why it is none of them.
     """
     backend = backend_of(located.spec)
-    if backend is None or located.folder is None:
+    if backend is None:
+        return kinds.of_backend(located.spec.backend), None
+    if located.folder is None:
         return "none", None
     return backend.kind(located), tokenization.digest(modules.transformer_folder(located.folder, located.spec))
 
@@ -78,8 +77,9 @@ def load(
         raise EvaluationError(f"Models of the backend {located.spec.backend!r} have no language-model head.")
     if located.spec.args.get("trust_remote_code") and located.folder and shelves.code_elsewhere(located.folder):
         cache = None  # that code may change, and the same key would find what the old one computed
-    tokenizer, limit = backend.tokenizer(located)
+    tokenizer, limit = tokenization.located_tokenizer(located)
     frame = Frame.of(tokenizer, located.spec.name)
+    kinds.refuse_no_mask(kind, frame.mask_id, located.spec.name)
     model = as_model(located.spec, kind)
     key = shelves.note_key(model, options) if cache is not None else ""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -107,14 +106,8 @@ class Masker:
             return np.full(len(ids), mask_id, dtype=np.int32)
         # Drawn for all tokens, so that what becomes of one doesn't hang on which others are chosen.
         fate = random.random(n)[places]
-        others = self._vocabulary[random.integers(len(self._vocabulary), size=n)[places]]
+        others = self.frame.words[random.integers(len(self.frame.words), size=n)[places]]
         return np.where(fate < MASKED, mask_id, np.where(fate < MASKED + REPLACED, others, ids)).astype(np.int32)
-
-    @cached_property
-    def _vocabulary(self) -> Ids:
-        """Tokens that may stand in the place of another: all but special ones and the unknown token."""
-        without = [*self.frame.special, *([] if self.frame.unknown_id is None else [self.frame.unknown_id])]
-        return np.setdiff1d(np.arange(self.frame.n_tokens, dtype=np.int32), np.array(without, dtype=np.int32))
 
 
 def variants(masks: Masks, text: Text, frame: Frame, *, room: int | None) -> Iterator[str]:

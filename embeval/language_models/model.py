@@ -6,7 +6,7 @@ for a batch that fits into memory are those of ``encoders.encoder``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -46,6 +46,34 @@ class Scores:
     tells."""
     work: Work
     """What went through the model; what came from the cache did not."""
+
+
+def info_of(
+    *,
+    device: str,
+    num_threads: int | None,
+    batch_tokens: int,
+    n_parameters: int | None = None,
+    extra: Mapping[str, str] | None = None,
+    remarks: tuple[str, ...] = (),
+) -> EncoderInfo:
+    """What a backend tells of a loaded model; what is said of vectors does not act on scores.
+
+    How many tokens it takes is known by its tokenizer: see ``LanguageModel.limit``.
+    """
+    return EncoderInfo(
+        dim=COLUMNS,
+        max_seq_length=None,
+        similarity="dot",
+        prompts={},
+        pooling=None,
+        n_parameters=n_parameters,
+        device=device,
+        num_threads=num_threads,
+        batch_tokens=batch_tokens,
+        extra=extra or {},
+        remarks=remarks,
+    )
 
 
 class TokenScorer(Protocol):
@@ -129,6 +157,12 @@ class LanguageModel:
     def info(self) -> EncoderInfo:
         """Limits and hardware; 0 dimensions."""
         return replace(self._encoder.info, dim=0, max_seq_length=self.limit)
+
+    @property
+    def backend(self) -> VariantBackend:
+        """What runs its variants; of a model that was loaded without a cache."""
+        assert isinstance(self._encoder.backend, VariantBackend)
+        return self._encoder.backend
 
     @property
     def late_load_s(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from embeval.language_models import pseudo
 from embeval.language_models.model import KEPT, LanguageModel, Scores
-from embeval.language_models.tokenization import Frame, Text
+from embeval.language_models.tokenization import Text
 from embeval.language_models.variants import packed
 
 PLACES_PER_TEXT = 2
@@ -87,7 +87,7 @@ def variants(model: LanguageModel, texts: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for text in model.tokens(texts):
-        places = [each for each in pseudo.scored_places(text) if model.room is None or each < model.room]
+        places = [each for each in pseudo.scored_places(text).tolist() if model.room is None or each < model.room]
         if model.kind == "causal" and not len(model.frame.before):
             places = [each for each in places if each]  # nothing stands before the first
         step = max(1, -(-len(places) // PLACES_PER_TEXT))
@@ -95,10 +95,10 @@ def variants(model: LanguageModel, texts: Sequence[str]) -> list[str]:
         if model.kind == "masked":
             found += pseudo.variants(text, model.frame, "original", chosen, room=model.room, stride=model.room or 1)
         else:
-            found += [_as_it_is(text, model.frame, each, model) for each in chosen]
+            found += [_as_it_is(text, each, model) for each in chosen]
     return found
 
 
-def _as_it_is(text: Text, frame: Frame, place: int, model: LanguageModel) -> str:
+def _as_it_is(text: Text, place: int, model: LanguageModel) -> str:
     target = KEPT if model.kind == "replaced" else int(text.ids[place])
-    return packed(frame.around(text.ids[: model.room]), [len(frame.before) + place], [target])
+    return packed(model.frame.around(text.ids[: model.room]), [len(model.frame.before) + place], [target])

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from embeval.core.protocols import PllMode
 from embeval.language_models import windows
 from embeval.language_models.tokenization import Frame, Text
 from embeval.language_models.variants import packed
-
-Mode = Literal["within_word_l2r", "original"]
-MODES: tuple[Mode, ...] = ("within_word_l2r", "original")
 
 Numbers = npt.NDArray[np.int64]
 
@@ -48,11 +45,11 @@ class Spans:
         """Those of some of the tokens."""
         return Spans(self.places[rows], self.begins[rows], self.ends[rows], self.word_ends[rows])
 
-    def n_variants(self, modes: Sequence[Mode]) -> int:
+    def n_variants(self, modes: Sequence[PllMode]) -> int:
         """Distinct variants that modes have together."""
         return len(self.places) if len(modes) == 1 else 2 * len(self.places) - int(self.shared.sum())
 
-    def n_tokens(self, modes: Sequence[Mode]) -> int:
+    def n_tokens(self, modes: Sequence[PllMode]) -> int:
         """Tokens in these, what stands around a text not counted."""
         lengths = self.ends - self.begins
         twice = 0 if len(modes) == 1 else int(lengths[~self.shared].sum())
@@ -69,14 +66,16 @@ def spans(text: Text, places: Sequence[int] | Numbers, *, room: int | None, stri
 
 
 def variants(
-    text: Text, frame: Frame, mode: Mode, places: Sequence[int] | Numbers, *, room: int | None, stride: int
+    text: Text, frame: Frame, mode: PllMode, places: Sequence[int] | Numbers, *, room: int | None, stride: int
 ) -> Iterator[str]:
     """The variant that scores the token at each of ``places``, in their order."""
     found = spans(text, places, room=room, stride=stride)
     return (packed_at(text, frame, mode, found, row) for row in range(len(found.places)))
 
 
-def distinct(text: Text, frame: Frame, modes: Sequence[Mode], found: Spans) -> tuple[list[str], dict[Mode, Numbers]]:
+def distinct(
+    text: Text, frame: Frame, modes: Sequence[PllMode], found: Spans
+) -> tuple[list[str], dict[PllMode, Numbers]]:
     """(the distinct variants of some places in all modes, for each mode the number of the variant of each place)."""
     rows = range(len(found.places))
     made = [packed_at(text, frame, modes[0], found, row) for row in rows]
@@ -89,7 +88,7 @@ def distinct(text: Text, frame: Frame, modes: Sequence[Mode], found: Spans) -> t
     return made, number
 
 
-def packed_at(text: Text, frame: Frame, mode: Mode, found: Spans, row: int) -> str:
+def packed_at(text: Text, frame: Frame, mode: PllMode, found: Spans, row: int) -> str:
     """One variant: that of the token in a row of ``found``."""
     assert frame.mask_id is not None
     place, begin, end = int(found.places[row]), int(found.begins[row]), int(found.ends[row])
@@ -98,6 +97,6 @@ def packed_at(text: Text, frame: Frame, mode: Mode, found: Spans, row: int) -> s
     return packed(frame.around(ids), [len(frame.before) + place - begin], [int(text.ids[place])])
 
 
-def scored_places(text: Text) -> list[int]:
-    """Places of the tokens that count: all but special tokens written in the text."""
-    return [int(each) for each in np.flatnonzero(text.scored)]
+def scored_places(text: Text) -> Numbers:
+    """int64 [m]: places of the tokens that count: all but special tokens written in the text."""
+    return np.flatnonzero(text.scored).astype(np.int64)

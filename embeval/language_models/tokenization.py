@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,17 @@ VOCABULARIES = ("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "senten
 """Files of tokenizers without ``tokenizer.json``."""
 NOT_ITS_TOKENS = ("truncation", "padding")
 """Parts of ``tokenizer.json`` that say nothing of how a text is cut into tokens."""
+
+OVERRIDING = {
+    "do_lower_case": None,
+    "strip_accents": None,
+    "keep_accents": None,
+    "tokenize_chinese_chars": True,
+    "add_prefix_space": None,
+    "split_by_punct": False,
+}
+"""Settings of ``tokenizer_config.json`` that transformers puts in the place of what ``tokenizer.json`` says, and the
+value that leaves all as it is; None where that hangs on the kind of tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,12 @@ class Frame:
             unknown_id=unknown,
         )
 
+    @cached_property
+    def words(self) -> Ids:
+        """int32 [C]: entries of the vocabulary that may stand for another: all but special tokens and the unknown."""
+        without = [*self.special, *([] if self.unknown_id is None else [self.unknown_id])]
+        return np.setdiff1d(np.arange(self.n_tokens, dtype=np.int32), np.array(without, dtype=np.int32))
+
     def around(self, ids: Ids) -> Ids:
         """int32 [T]: a text, or a part of one, as the model sees it."""
         return np.concatenate([self.before, ids, self.after])
@@ -143,17 +161,39 @@ def digest(folder: Path) -> str | None:
     """``sha256:…`` over what decides how a text is cut into tokens; None where no such file is known.
 
     ``folder`` is that of the transformer. How texts are padded and cut short is not counted: models with one vocabulary
-    and two limits have one tokenizer.
+    and two limits have one tokenizer. Nor is how a version of the library writes the same merges and settings.
     """
+    settings = _settings(folder / "tokenizer_config.json")
     if (file := folder / "tokenizer.json").is_file():
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError:  # told by whoever loads it
+        content = _json_object(file)
+        if content is None:  # told by whoever loads it
             return None
-        if isinstance(content, dict):
-            return "sha256:" + strict_json.digest({k: v for k, v in content.items() if k not in NOT_ITS_TOKENS})
-    whole = hashlib.sha256()
+        whole = {key: value for key, value in content.items() if key not in NOT_ITS_TOKENS}
+        if isinstance(model := whole.get("model"), dict):
+            whole["model"] = _plain(model)
+        return "sha256:" + strict_json.digest({"tokenizer": whole, "settings": settings})
     found = [folder / name for name in VOCABULARIES if (folder / name).is_file()]
-    for file in found:
-        whole.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-    return f"sha256:{whole.hexdigest()}" if found else None
+    hashes = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
+    return "sha256:" + strict_json.digest({"files": hashes, "settings": settings}) if found else None
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    """Settings that act over ``tokenizer.json``, as far as they aren't what most tokenizers have."""
+    content = (_json_object(file) if file.is_file() else None) or {}
+    return {name: content[name] for name, usual in OVERRIDING.items() if content.get(name) not in (None, usual)}
+
+
+def _plain(model: dict[str, Any]) -> dict[str, Any]:
+    """A model of tokenizers without what newer versions add or write in another way."""
+    kept = {key: value for key, value in model.items() if value is not None and value is not False}
+    if isinstance(merges := kept.get("merges"), list):
+        kept["merges"] = [" ".join(map(str, pair)) if isinstance(pair, list) else pair for pair in merges]
+    return kept
+
+
+def _json_object(file: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

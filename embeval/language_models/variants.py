@@ -24,6 +24,11 @@ def packed(ids: Ids, places: Sequence[int] | Places, targets: Sequence[int] | Id
     return (head.tobytes() + np.ascontiguousarray(ids, dtype=np.int32).tobytes()).decode("latin-1")
 
 
+def size(variant: str) -> int:
+    """Numbers in a packed variant: its tokens, and two more for each target."""
+    return len(variant) // np.dtype(np.int32).itemsize
+
+
 @dataclass(frozen=True)
 class Variants:
     """Variants end to end; fits ``encoders.encoder.Prepared``."""

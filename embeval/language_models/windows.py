@@ -8,6 +8,11 @@ import numpy.typing as npt
 Starts = npt.NDArray[np.int64]
 
 
+def usual_stride(room: int | None) -> int:
+    """Half a window: every token then has a quarter of one on both sides, but at the ends of a text."""
+    return max(1, (room or 2) // 2)
+
+
 def starts(n: int, *, room: int | None, stride: int) -> Starts:
     """Where windows of ``room`` tokens begin in a text of ``n``: every ``stride`` tokens, the last one at its end."""
     if room is None or n <= room:

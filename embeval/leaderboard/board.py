@@ -31,6 +31,9 @@ TOLD_ELSEWHERE = (*STATE, "imported", STANDS)
 TRAINED = "†"
 """Marks a value on data that the model was trained on."""
 APPROXIMATE = "≈ marks intervals from fewer than 50 items: approximate."
+DOWN = "↓"
+"""Behind the name of a metric of which less is better."""
+LESS = f"{DOWN} less is better."
 
 
 class ColumnKey(NamedTuple):
@@ -161,7 +164,8 @@ class Board:
 
     def remarks(self) -> list[str]:
         """What a reader of the table in a terminal should know, as sentences."""
-        return [*self.notes(self._without_mean(), more="--all shows everything")]
+        falling = LESS if any(not higher_is_better(key.metric) for key in self.columns) else ""
+        return [*self.notes(falling, self._without_mean(), more="--all shows everything")]
 
     def notes(self, *of_means: str, more: str) -> list[str]:
         """What a reader of the values should know, as sentences; ``more`` tells how to see what isn't shown."""
@@ -189,6 +193,8 @@ class Board:
             return "No mean: some columns are variants of one task; --task shows some of them."
         if _both_ways(self.counted):
             return "No mean: higher is better in some columns and lower in others; --task shows some of them."
+        if _unlike(self.counted):
+            return "No mean: the columns have different units; --task shows some of them."
         if len(self.counted) > 1 and self.rows and not self.has_means:
             return "No mean: no model has a value in every column; --task shows some of them."
         return ""
@@ -382,7 +388,7 @@ def _rows(
 ) -> list[Row]:
     """The rows that have any value, in the order of the table."""
     labels = unique_labels(results)
-    averaged = not _variants(counted) and not _both_ways(counted)
+    averaged = not _variants(counted) and not _both_ways(counted) and not _unlike(counted)
     rows = [
         Row(
             key,
@@ -465,6 +471,11 @@ def _metric(name: str) -> Metric | None:
 def _both_ways(columns: tuple[ColumnKey, ...]) -> bool:
     """Whether higher is better in some columns and lower in others: a mean would say nothing."""
     return len({higher_is_better(key.metric) for key in columns}) > 1
+
+
+def _unlike(columns: tuple[ColumnKey, ...]) -> bool:
+    """Whether different losses, times or perplexities stand beside each other: they have no scale in common."""
+    return any(not higher_is_better(key.metric) for key in columns) and len({key.metric for key in columns}) > 1
 
 
 def _refused(columns: tuple[ColumnKey, ...], rows: Sequence[Mapping[ColumnKey, Result]]) -> dict[ColumnKey, str]:

@@ -51,6 +51,11 @@ class RatioOf:
         value = self._value(np.array([above]), np.array([below]))[0]
         return float(value) if np.isfinite(value) else Undefined("overflow")
 
+    def of_items(self, columns: Mapping[str, Column]) -> npt.NDArray[np.float64]:
+        """float64 [N]: the ratio of each item alone; NaN where its denominator is 0."""
+        above, below = (np.asarray(columns[name], dtype=np.float64) for name in self.columns)
+        return self._value(above, below)
+
     def at(self, value: float) -> float:
         """How much of the numerator there has to be per unit of the denominator for the metric to have a value."""
         return (math.log(value) if self.exponential else value) / self.factor

@@ -26,12 +26,10 @@ from __future__ import annotations
 
 import math
 
-from embeval.core.protocols import Metric
+from embeval.core.protocols import PLL_MODES, Metric, PllMode
 from embeval.metrics._family import MeanOf
 from embeval.metrics._ratio import RatioOf
 
-MODES = ("within_word_l2r", "original")
-"""Which tokens are masked with the one that is scored: those that follow in its word, or none."""
 PAIRS = ("pll_accuracy", "ll_accuracy")
 """Shares of minimal pairs: of masked models, and of causal ones."""
 CHANCE = 0.5
@@ -40,7 +38,7 @@ BITS = 1.0 / math.log(2.0)
 """In a nat."""
 
 
-def _of_mode(mode: str) -> tuple[RatioOf, ...]:
+def _of_mode(mode: PllMode) -> tuple[RatioOf, ...]:
     pll = f"pll_{mode}"
     return (
         RatioOf(f"pppl_{mode}", pll, "tokens", factor=-1.0, exponential=True, per_token=True),
@@ -50,7 +48,7 @@ def _of_mode(mode: str) -> tuple[RatioOf, ...]:
 
 
 RATIOS = (
-    *(metric for mode in MODES for metric in _of_mode(mode)),
+    *(metric for mode in PLL_MODES for metric in _of_mode(mode)),
     RatioOf("mlm_loss", "nats", "masked_tokens", per_token=True),
     RatioOf("mlm_loss_bits", "nats", "masked_tokens", factor=BITS, per_token=True),
     RatioOf("mlm_accuracy", "hits_1", "masked_tokens", higher_is_better=True, per_token=True),

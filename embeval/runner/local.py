@@ -128,9 +128,9 @@ def run(
 
     ``also`` holds further models, each with the tasks that it is evaluated on.
 
-    Models are located and data is loaded once before anything is encoded, so that a misspelled name or a broken line
-    is told in the first seconds and not after hours: steps that are bound to fail come first. Raises ``StoreError``
-    at once where results can't be written, since then nothing that follows could be kept.
+    Models are located and data is loaded once before anything is encoded, so that a misspelled name, a broken line or
+    a model of the wrong kind is told in the first seconds and not after hours: steps that are bound to fail come first.
+    Raises ``StoreError`` at once where results can't be written, since then nothing that follows could be kept.
     """
     store.refuse_unwritable()
     git = provenance.git_state()
@@ -143,7 +143,7 @@ def run(
     ]
     if len(steps) > 1:
         broken = {id(task) for task in {id(task): task for _, task in steps}.values() if not _loads(task)}
-        steps.sort(key=lambda step: step[0].found and id(step[1]) not in broken)  # stable: False before True
+        steps.sort(key=lambda step: step[0].takes(step[1]) and id(step[1]) not in broken)  # stable: False before True
     for number, (worker, task) in enumerate(steps, start=1):
         step = Step(number=number, total=len(steps), model=worker.model, task=task.spec)
         if on_start is not None:
@@ -199,14 +199,15 @@ class _Worker:
         self._cache = cache
         self._store, self._options, self._progress, self._git = store, options, progress, git
         self._located: Located | Exception | None = None
+        self._known: tuple[str, str | None] | None = None
+        """What kind of language model it is, and the digest of its tokenizer: reading a large one takes a moment."""
         self._encoder: System | Exception | None = None
         self._language_model: LanguageModel | Exception | None = None
 
-    @property
-    def found(self) -> bool:
-        """Whether the model can be located."""
+    def takes(self, task: Task[Any]) -> bool:
+        """Whether the model can be located, and is of a kind that the task can evaluate."""
         try:
-            self._locate()
+            self._fitted(task)
         except UsageError:
             raise
         except EmbevalError:
@@ -217,8 +218,7 @@ class _Worker:
         located = self._locate()
         began, cpu_began = time.perf_counter(), time.process_time()
         started_at = datetime.now(UTC).isoformat(timespec="seconds")
-        if isinstance(task, OfTokens):
-            task = task.fitted(*language_models.known_of(located), located.spec)
+        task = self._fitted(task)
         payload = task.load()
         load_data_s = time.perf_counter() - began
         protocol, metrics = task.protocol(payload), task.metrics(payload)
@@ -326,6 +326,15 @@ class _Worker:
         if isinstance(self._located, Exception):
             raise self._located
         return self._located
+
+    def _fitted(self, task: Task[Any]) -> Task[Any]:
+        """The task, bound to the model where it scores tokens. Raises what ``OfTokens.fitted`` does."""
+        located = self._locate()
+        if not isinstance(task, OfTokens):
+            return task
+        if self._known is None:
+            self._known = language_models.known_of(located)
+        return task.fitted(*self._known, located.spec)
 
     def _load(self, located: Located, task: Task[Any]) -> tuple[System | LanguageModel, bool]:
         """The model as the task wants it, with its language-model head or as an encoder, and whether that took time."""

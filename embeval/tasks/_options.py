@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,6 +47,20 @@ def main_score(spec: TaskSpec, family: MetricFamily, default: str) -> str:
         advice = did_you_mean(name, family.names()) or f"Known: {', '.join(family.names()[:8])}, …"
         raise ConfigError(f"Task {spec.name!r}: {name!r} is not a metric of {spec.type}. {advice}", key=("main_score",))
     return name
+
+
+def check_main_score(spec: TaskSpec, known: Sequence[str], *, having: str = "", advice: str | None = None) -> None:
+    """Raises ``ConfigError`` where the main score of a spec is none of the metrics of the task.
+
+    ``having`` says by which of its options it has just these, ``advice`` what to do where the nearest name won't help.
+    """
+    name = spec.main_score
+    if name is None or name in known:
+        return
+    advice = advice or did_you_mean(name, known) or f"Known: {', '.join(known)}."
+    raise ConfigError(
+        f"Task {spec.name!r}: {name!r} is not a metric of {spec.type}{having}. {advice}", key=("main_score",)
+    )
 
 
 def own_split(spec: TaskSpec) -> None:

@@ -20,35 +20,34 @@ Source: Devlin et al., NAACL 2019; transformers 5.24 (``whole_word``).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric
-from embeval.core.records import ItemRecords
+from embeval.core.protocols import Collected
 from embeval.core.specs import TaskSpec
 from embeval.core.words import are, have, plural
-from embeval.data.texts import TextColumns, Texts, TextUnit, load_texts
+from embeval.data.texts import TextColumns, Texts, TextUnit, check_options
 from embeval.encoders import batching
-from embeval.errors import ConfigError, EvaluationError, did_you_mean
+from embeval.errors import EvaluationError
 from embeval.language_models import masking
 from embeval.language_models.masking import Masker, Masking
 from embeval.language_models.model import LanguageModel
 from embeval.tasks import _language, _options
-from embeval.tasks._language import LanguageTask
+from embeval.tasks._language import TextsTask
 
 VERSION = 1
 """Raised when the same texts and model give another number."""
-VARIANTS_AT_ONCE, TOKENS_AT_ONCE = 65_536, 4_000_000
-"""What is scored together at most: enough that batches are full, and few enough to fit into memory."""
+MOST_DRAWS = 10_000
+"""Draws of masks per text; what lies beyond is a slip, and would draw for ever."""
 MOST_LEFT_OUT = 0.01
 """Share of the words that a tokenizer may drop; with more, losses per word would be of other words."""
 PER_TOKEN = ("mlm_loss", "mlm_loss_bits", "mlm_accuracy", "mlm_top_5")
@@ -81,8 +80,8 @@ class MaskedLmOptions:
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:
             raise ValueError(f"probability must be above 0 and at most 1, not {self.probability}")
-        if self.draws < 1:
-            raise ValueError(f"draws must be at least 1, not {self.draws}")
+        if not 1 <= self.draws <= MOST_DRAWS:
+            raise ValueError(f"draws must be from 1 to {MOST_DRAWS}, not {self.draws}")
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, not {self.seed}")
 
@@ -99,12 +98,8 @@ class _Plan:
 
 
 @dataclass(frozen=True)
-class MaskedLmTask(LanguageTask):
+class MaskedLmTask(TextsTask):
     """Loss at masked tokens of the texts of one file."""
-
-    def load(self) -> Texts:
-        """The texts."""
-        return load_texts(self.path, self.options.columns, self.options.unit)
 
     def protocol(self, payload: Texts) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""
@@ -122,10 +117,10 @@ class MaskedLmTask(LanguageTask):
             "at_least_one": options.at_least_one,
         }
 
-    def metrics(self, payload: Texts) -> tuple[Metric, ...]:
-        """Loss, accuracy and top 5 per token, with aligned masks also per word and character; the main one first."""
-        names = _names(self.options.masking)
-        return tuple(metrics.get(name) for name in dict.fromkeys([self.spec.main_score or names[0], *names]))
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Loss, accuracy and top 5 per token; with aligned masks first the losses per word and per character."""
+        return _names(self.options.masking)
 
     def collect(self, payload: Texts, system: LanguageModel, progress: Progress) -> Collected:
         """One row per text."""
@@ -135,17 +130,11 @@ class MaskedLmTask(LanguageTask):
         plan = self._plan(texts, system)
         self._check(plan, len(payload), system)
         planned = time.perf_counter()
-        ids = [payload.ids[row] for row in np.unique(place, return_index=True)[1].tolist()]
-        scores, work = self._score(texts, ids, plan, system, progress)
+        scores, work = self._score(texts, _language.first_ids(payload, place), plan, system, progress)
         columns = {name: values[place] for name, values in {**scores, **plan.columns}.items()}
         counts = {name: int(values[place].sum()) for name, values in plan.counts.items()}
         return Collected(
-            records=ItemRecords(
-                unit="text",
-                ids=payload.ids,
-                columns=columns,
-                slices={"subset": payload.subsets} if payload.subsets else {},
-            ),
+            records=_language.text_records(payload, columns),
             counts={"texts": len(payload), **counts, "passes": plan.n_passes},
             warnings=(*system.info.remarks, *self._warnings(counts)),
             phases={"tokenize": planned - began, "encode": time.perf_counter() - planned},
@@ -214,7 +203,7 @@ class MaskedLmTask(LanguageTask):
         sums = {name: np.zeros(len(texts)) for name in ("nats", "hits_1", "hits_5")}
         work = Work()
         progress.start("masked texts", plan.n_passes, "passes")
-        for rows, variants in self._chunks(texts, system):
+        for rows, variants in _language.chunks(self._variants(texts, system)):
             found = system.score(variants, ids=[ids[row] for row in rows], progress=progress)
             for name, values in (("nats", -found.log_prob), ("hits_1", found.hits_1), ("hits_5", found.hits_5)):
                 np.add.at(sums[name], rows, values)
@@ -222,24 +211,14 @@ class MaskedLmTask(LanguageTask):
         progress.finish()
         return sums, work
 
-    def _chunks(self, texts: Sequence[str], system: LanguageModel) -> Iterator[tuple[list[int], list[str]]]:
-        """Variants with the rows of their texts, as many as are scored at once."""
+    def _variants(self, texts: Sequence[str], system: LanguageModel) -> Iterator[tuple[int, list[str]]]:
+        """(row of a text, variants of it) for each text and draw."""
         masker = self._masker(system)
-        rows: list[int] = []
-        variants: list[str] = []
-        n_tokens = 0
         for row, text in enumerate(system.tokens(texts)):
             units = masker.units(texts[row], text)
             for number in range(self.options.draws):
                 masks = masker.draw(texts[row], text, units, number)
-                variants += masking.variants(masks, text, system.frame, room=system.room)
-                rows += [row] * (len(variants) - len(rows))
-                n_tokens += len(text)
-                if len(variants) >= VARIANTS_AT_ONCE or n_tokens >= TOKENS_AT_ONCE:
-                    yield rows, variants
-                    rows, variants, n_tokens = [], [], 0
-        if rows:
-            yield rows, variants
+                yield row, list(masking.variants(masks, text, system.frame, room=system.room))
 
     def _warnings(self, counts: dict[str, int]) -> Iterator[str]:
         yield from _language.unknown(counts["tokens_unknown"], counts["tokens"])
@@ -270,20 +249,24 @@ class _MaskedLmType:
     main_score = PER_TOKEN[0]
     needs_vectors = True
 
+    def ruler(self, options: Mapping[str, Any]) -> str:
+        """What is put behind the name of a file: losses of two kinds of masks are two measurements."""
+        masking = options.get("masking", "bert")
+        return "mlm" if masking == "bert" else f"mlm-{masking}".replace("_", "-")
+
     def bind(self, spec: TaskSpec, *, root: Path) -> MaskedLmTask:
         options = _options.read(MaskedLmOptions, spec)
         _options.own_split(spec)
-        known = _names(options.masking)
-        if spec.main_score is not None and spec.main_score not in known:
-            advice = did_you_mean(spec.main_score, known) or f"Known: {', '.join(known)}."
-            if spec.main_score in PER_WORD:
-                advice = "It needs masking: aligned, whose words are the same for all models."
-            raise ConfigError(
-                f"Task {spec.name!r}: {spec.main_score!r} is not a metric of masked_lm with masking: "
-                f"{options.masking}. {advice}",
-                key=("main_score",),
-            )
-        return MaskedLmTask(spec, _options.data_path(spec, root), options)
+        advice = "It needs masking: aligned, whose words are the same for all models."
+        _options.check_main_score(
+            spec,
+            _names(options.masking),
+            having=f" with masking: {options.masking}",
+            advice=advice if spec.main_score in PER_WORD else None,
+        )
+        path = _options.data_path(spec, root)
+        check_options(path, options.columns, options.unit)
+        return MaskedLmTask(spec, path, options)
 
 
 TASK = _MaskedLmType()

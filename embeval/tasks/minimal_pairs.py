@@ -20,25 +20,23 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric
+from embeval.core.protocols import Collected, PllMode
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.records import Column, ItemRecords
 from embeval.core.specs import ModelSpec, TaskSpec
 from embeval.core.words import have, plural
 from embeval.data.minimal_pairs import MinimalPairColumns, MinimalPairs, load_minimal_pairs
-from embeval.errors import ConfigError, EvaluationError
-from embeval.language_models import causal, pseudo
+from embeval.errors import EvaluationError
+from embeval.language_models import causal, pseudo, windows
 from embeval.language_models.model import LanguageModel
-from embeval.language_models.pseudo import Mode
 from embeval.language_models.tokenization import Text
 from embeval.metrics.likelihood import CHANCE
 from embeval.stats import intervals
-from embeval.tasks import _options
+from embeval.tasks import _language, _options
 from embeval.tasks._language import LanguageTask
 
 VERSION = 1
@@ -47,10 +45,10 @@ METRICS: dict[Kind, str] = {"masked": "pll_accuracy", "causal": "ll_accuracy"}
 """Kind of model -> the one metric it has here."""
 TIE = 1e-6
 """Two sums of logarithms that differ by no more than this share of themselves are equal: what is left is rounding."""
+ALIKE = "words that it doesn't know are one and the same to the model"
+"""What follows from unknown tokens where two sentences are compared."""
 HALF = 0.5
 """What a pair counts whose sentences tie."""
-VARIANTS_AT_ONCE = 65_536
-"""Variants that are planned together: enough that batches are full, few enough to fit into memory."""
 
 Numbers = npt.NDArray[np.intp]
 
@@ -61,7 +59,7 @@ class MinimalPairsOptions:
 
     __pydantic_config__ = BORDER
 
-    mode: Mode = "within_word_l2r"
+    mode: PllMode = "within_word_l2r"
     """What a masked model has masked with the token that is scored: `within_word_l2r` also the later tokens of its
     word, `original` nothing else. It does not act on causal models."""
     per_paradigm: int | None = None
@@ -147,20 +145,23 @@ class MinimalPairsTask(LanguageTask):
             "per_paradigm": self.options.per_paradigm,
         }
 
-    def metrics(self, payload: MinimalPairs) -> tuple[Metric, ...]:
-        """The accuracy by what such a model gives."""
-        return (metrics.get(METRICS[self.kind]),)
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """The accuracy by what a model of that kind gives."""
+        return (METRICS[self.kind],)
 
     def collect(self, payload: MinimalPairs, system: LanguageModel, progress: Progress) -> Collected:
         """One row per pair."""
         began = time.perf_counter()
+        if self.kind == "masked":
+            _language.check_masks(system)
         sentences = _Sentences.of(payload)
         plan = self._planned(sentences, system)
         planned = time.perf_counter()
         progress.start("sentences" if self.kind == "causal" else "masked tokens", plan.n_passes, "passes")
         sums = np.zeros(len(sentences.texts))
         work = Work()
-        for rows, variants in self._chunks(sentences, plan, system):
+        for rows, variants in _language.chunks(self._variants(sentences, plan, system)):
             found = system.score(variants, ids=[sentences.names[row] for row in rows], progress=progress)
             np.add.at(sums, rows, found.log_prob)
             work += found.work
@@ -188,7 +189,7 @@ class MinimalPairsTask(LanguageTask):
             },
             warnings=(
                 *system.info.remarks,
-                *_unknown(plan.n_unknown, n_tokens),
+                *_language.unknown(plan.n_unknown, n_tokens, so=ALIKE),
                 *self._unscored_first(system),
                 *_alike(n_alike, len(payload.identical)),
                 *by_chance(values),
@@ -203,7 +204,7 @@ class MinimalPairsTask(LanguageTask):
         n_tokens = np.zeros(len(sentences.texts), dtype=np.intp)
         n_unknown = n_passes = 0
         for row, text in enumerate(system.tokens(sentences.texts)):
-            n_tokens[row] = n = len(self._scored(text, system))
+            n_tokens[row] = n = self._n_scored(text, system)
             self._refuse(text, n, sentences.names[row], system)
             n_unknown += text.n_unknown
             same[row] = first.setdefault(self._key(text), row)
@@ -227,36 +228,24 @@ class MinimalPairsTask(LanguageTask):
                     "positions."
                 )
 
-    def _scored(self, text: Text, system: LanguageModel) -> Sequence[int]:
-        if self.kind == "causal":
-            return [int(each) for each in causal.scored_places(text, system.frame)]
-        return pseudo.scored_places(text)
+    def _n_scored(self, text: Text, system: LanguageModel) -> int:
+        places = causal.scored_places(text, system.frame) if self.kind == "causal" else pseudo.scored_places(text)
+        return len(places)
 
-    def _chunks(
+    def _variants(
         self, sentences: _Sentences, plan: _Plan, system: LanguageModel
-    ) -> Iterator[tuple[list[int], list[str]]]:
-        """Variants with the sentence that each is of, about ``VARIANTS_AT_ONCE`` at a time."""
-        rows: list[int] = []
-        variants: list[str] = []
+    ) -> Iterator[tuple[int, Sequence[str]]]:
+        """(row of a sentence, variants of it) for each that is scored."""
+        room = system.room
+        stride = windows.usual_stride(room)
         for row, text in enumerate(system.tokens(sentences.texts)):
             if plan.same[row] != row:
                 continue
-            made = self._variants(text, system)
-            variants += made
-            rows += [row] * len(made)
-            if len(variants) >= VARIANTS_AT_ONCE:
-                yield rows, variants
-                rows, variants = [], []
-        if rows:
-            yield rows, variants
-
-    def _variants(self, text: Text, system: LanguageModel) -> list[str]:
-        if self.kind == "causal":
-            return [causal.variant(text, system.frame)]
-        room = system.room
-        stride = max(1, (room or 2) // 2)
-        places = self._scored(text, system)
-        return list(pseudo.variants(text, system.frame, self.options.mode, places, room=room, stride=stride))
+            if self.kind == "causal":
+                yield row, [causal.variant(text, system.frame)]
+                continue
+            places = pseudo.scored_places(text)
+            yield row, list(pseudo.variants(text, system.frame, self.options.mode, places, room=room, stride=stride))
 
     def _key(self, text: Text) -> bytes:
         """What a sentence's score hangs on: its tokens, and where it matters the words that these are parts of."""
@@ -289,14 +278,6 @@ def by_chance(values: Column) -> Iterator[str]:
         )
     elif low <= CHANCE:
         yield f"Not told from chance (0.5): {told}."
-
-
-def _unknown(n_unknown: int, n_tokens: int) -> Iterator[str]:
-    if n_unknown:
-        yield (
-            f"The tokenizer does not know {n_unknown} of the {n_tokens} tokens: words that it doesn't know are one "
-            "and the same to the model."
-        )
 
 
 def _alike(n_alike: int, n_identical: int) -> Iterator[str]:
@@ -343,12 +324,7 @@ class _MinimalPairsType:
     needs_vectors = True
 
     def bind(self, spec: TaskSpec, *, root: Path) -> MinimalPairsTask:
-        if spec.main_score is not None and spec.main_score not in METRICS.values():
-            raise ConfigError(
-                f"Task {spec.name!r}: {spec.main_score!r} is not a metric of {spec.type}. "
-                f"Known: {', '.join(METRICS.values())}.",
-                key=("main_score",),
-            )
+        _options.check_main_score(spec, tuple(METRICS.values()))
         options = _options.read(MinimalPairsOptions, spec)
         _options.own_split(spec)
         return MinimalPairsTask(spec, _options.data_path(spec, root), options)

@@ -16,29 +16,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embeval import metrics
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
 from embeval.core.progress import Progress
-from embeval.core.protocols import Collected, Metric
-from embeval.core.records import Column, Int32, ItemRecords, TokenRecords
+from embeval.core.protocols import PLL_MODES, Collected, PllMode
+from embeval.core.records import Column, Int32, TokenRecords
 from embeval.core.specs import TaskSpec
 from embeval.core.words import are, have, plural
-from embeval.data.texts import TextColumns, Texts, TextUnit, check_options, load_texts
+from embeval.data.texts import TextColumns, Texts, TextUnit, check_options
 from embeval.encoders import batching
-from embeval.errors import ConfigError, EvaluationError
-from embeval.language_models import pseudo, sampled
+from embeval.errors import EvaluationError
+from embeval.language_models import pseudo, sampled, windows
 from embeval.language_models.model import LanguageModel
-from embeval.language_models.pseudo import MODES, Mode, Spans
+from embeval.language_models.pseudo import Spans
 from embeval.language_models.tokenization import Text
 from embeval.tasks import _language, _options, _passes
-from embeval.tasks._language import LanguageTask
+from embeval.tasks._language import TextsTask
 from embeval.tasks._passes import Passes
 
 VERSION = 1
@@ -59,7 +58,7 @@ class PseudoLikelihoodOptions:
 
     __pydantic_config__ = BORDER
 
-    modes: tuple[Mode, ...] = MODES
+    modes: tuple[PllMode, ...] = PLL_MODES
     """What is masked with the token that is scored: `within_word_l2r` also the later tokens of its word, `original`
     nothing else. Both together take little more time than one."""
     stride: int | None = None
@@ -69,8 +68,8 @@ class PseudoLikelihoodOptions:
     the time; null: all of them."""
     seed: int = 0
     """Which ones a sample takes."""
-    records: bool | None = None
-    """Whether each token is stored with its log-probabilities; null: where all are scored."""
+    keep_tokens: bool | None = None
+    """Whether every token is stored with its log-probabilities; null: where all are scored."""
     unit: TextUnit = "line"
     """What is one text of a plain text file: `line`, `paragraph` or `file`."""
     columns: TextColumns = field(default_factory=TextColumns)
@@ -119,7 +118,7 @@ class _Piece(NamedTuple):
 class _Scored(NamedTuple):
     """What a model says of the M places of a plan."""
 
-    log_probs: dict[Mode, npt.NDArray[np.float32]]
+    log_probs: dict[PllMode, npt.NDArray[np.float32]]
     """float32 [M] per mode."""
     columns: dict[str, Int32]
     """int32 [M] each: columns of ``TokenRecords``; empty where they are not kept."""
@@ -127,17 +126,13 @@ class _Scored(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PseudoLikelihoodTask(LanguageTask):
+class PseudoLikelihoodTask(TextsTask):
     """PLL of the texts of one file."""
 
     @property
     def keeps_tokens(self) -> bool:
         """Whether tokens are stored one by one."""
-        return self.options.sample is None if self.options.records is None else bool(self.options.records)
-
-    def load(self) -> Texts:
-        """The texts."""
-        return load_texts(self.path, self.options.columns, self.options.unit)
+        return self.options.sample is None if self.options.keep_tokens is None else bool(self.options.keep_tokens)
 
     def protocol(self, payload: Texts) -> dict[str, strict_json.Json]:
         """Everything besides the model that can change a number."""
@@ -152,10 +147,10 @@ class PseudoLikelihoodTask(LanguageTask):
             "sample": None if options.sample is None else {"share": options.sample, "seed": options.seed},
         }
 
-    def metrics(self, payload: Texts) -> tuple[Metric, ...]:
-        """PPPL per token and per word and bits per character of each mode, the main one first."""
-        names = _names(self.options.modes)
-        return tuple(metrics.get(name) for name in dict.fromkeys([self.spec.main_score or names[0], *names]))
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """PPPL per token and per word and bits per character, of each mode."""
+        return _names(self.options.modes)
 
     def collect(self, payload: Texts, system: LanguageModel, progress: Progress) -> Collected:
         """One row per text."""
@@ -164,8 +159,7 @@ class PseudoLikelihoodTask(LanguageTask):
         plan = self._plan(texts, system)
         planned = time.perf_counter()
         tried = self._tell_cost(texts, plan, system, progress)
-        ids = [payload.ids[row] for row in np.unique(place, return_index=True)[1].tolist()]
-        scored = self._score(texts, ids, plan, system, progress)
+        scored = self._score(texts, _language.first_ids(payload, place), plan, system, progress)
         seconds = time.perf_counter() - planned
         owner = np.repeat(np.arange(len(texts)), plan.n_places)
         sums = {
@@ -175,16 +169,14 @@ class PseudoLikelihoodTask(LanguageTask):
         n_tokens = plan.n_tokens[place]
         n_unknown = int(plan.n_unknown[place].sum())
         return Collected(
-            records=ItemRecords(
-                unit="text",
-                ids=payload.ids,
-                columns={
+            records=_language.text_records(
+                payload,
+                {
                     **{f"pll_{mode}": totals[place] for mode, (totals, _) in sums.items()},
                     "tokens": n_tokens.astype(np.float64),
                     "words": np.array([len(text.split()) for text in payload.texts], dtype=np.float64),
                     "characters": np.array([len(text) for text in payload.texts], dtype=np.float64),
                 },
-                slices={"subset": payload.subsets} if payload.subsets else {},
             ),
             tokens=_tokens(payload, place, plan, scored, system) if self.keeps_tokens else None,
             counts={
@@ -210,15 +202,8 @@ class PseudoLikelihoodTask(LanguageTask):
 
     def _plan(self, texts: Sequence[str], system: LanguageModel) -> _Plan:
         """What is to be done, counted. Raises ``EvaluationError`` where nothing can be."""
-        if system.frame.mask_id is None:
-            raise EvaluationError(
-                f"The tokenizer of {system.spec.label} has no mask token, and tokens can't be hidden."
-            )
+        _language.check_masks(system)
         room = system.room
-        if room is not None and room < 1:
-            raise EvaluationError(
-                f"{system.spec.label} takes {system.limit} tokens: special ones leave no room for text."
-            )
         if room is not None and self.options.stride is not None and self.options.stride > room:
             raise EvaluationError(
                 f"A stride of {self.options.stride} leaves out tokens: {system.spec.label} takes {room} at once."
@@ -239,10 +224,10 @@ class PseudoLikelihoodTask(LanguageTask):
         return _Plan(found[0], found[1], found[2], found[3] > 0, Passes(n_passes, n_tokens))
 
     def _spans(self, written: str, text: Text, system: LanguageModel) -> Spans:
-        places = np.flatnonzero(text.scored).astype(np.int64)
+        places = pseudo.scored_places(text)
         if self.options.sample is not None:
             places = sampled.drawn(places, written, share=self.options.sample, seed=self.options.seed)
-        stride = self.options.stride or max(1, (system.room or 2) // 2)
+        stride = self.options.stride or windows.usual_stride(system.room)
         return pseudo.spans(text, places, room=system.room, stride=stride)
 
     def _tell_cost(self, texts: Sequence[str], plan: _Plan, system: LanguageModel, progress: Progress) -> Work:
@@ -279,7 +264,7 @@ class PseudoLikelihoodTask(LanguageTask):
         for pieces in self._chunks(texts, plan, system):
             variants: list[str] = []
             owners: list[str] = []
-            made: list[dict[Mode, Numbers]] = []
+            made: list[dict[PllMode, Numbers]] = []
             for piece in pieces:
                 own, numbers = pseudo.distinct(piece.text, system.frame, options.modes, piece.spans)
                 made.append({mode: each + len(variants) for mode, each in numbers.items()})
@@ -317,8 +302,8 @@ class PseudoLikelihoodTask(LanguageTask):
             yield pieces
 
 
-def _names(modes: Sequence[Mode]) -> list[str]:
-    return [f"{name}_{mode}" for mode in modes for name in NAMES]
+def _names(modes: Sequence[PllMode]) -> tuple[str, ...]:
+    return tuple(f"{name}_{mode}" for mode in modes for name in NAMES)
 
 
 def _note(columns: dict[str, Int32], at: slice, piece: _Piece) -> None:
@@ -346,7 +331,7 @@ def _tokens(
     )
 
 
-def _estimated(plan: _Plan, times: Numbers, found: Mapping[Mode, tuple[Column, Column]]) -> Sequence[str]:
+def _estimated(plan: _Plan, times: Numbers, found: Mapping[PllMode, tuple[Column, Column]]) -> Sequence[str]:
     """A sentence on how far the values of all tokens may be from those of a sample.
 
     ``times`` [N] says how often each distinct text is there: it was drawn from once.
@@ -384,16 +369,16 @@ class _PseudoLikelihoodType:
     main_score = "pppl_within_word_l2r"
     needs_vectors = True
 
+    def ruler(self, options: Mapping[str, Any]) -> str:
+        """What is put behind the name of a file."""
+        return "pll"
+
     def bind(self, spec: TaskSpec, *, root: Path) -> PseudoLikelihoodTask:
         options = _options.read(PseudoLikelihoodOptions, spec)
         _options.own_split(spec)
         path = _options.data_path(spec, root)
         check_options(path, options.columns, options.unit)
-        if spec.main_score is not None and spec.main_score not in (known := _names(options.modes)):
-            raise ConfigError(
-                f"Task {spec.name!r}: {spec.main_score!r} is no metric of it. Known: {', '.join(known)}.",
-                key=("main_score",),
-            )
+        _options.check_main_score(spec, _names(options.modes), having=f" with modes: {', '.join(options.modes)}")
         return PseudoLikelihoodTask(spec, path, options)
 
 

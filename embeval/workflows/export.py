@@ -287,6 +287,12 @@ def _refuse_for_cross_encoder(
         raise ConfigError(f"{located.spec.name} is a cross-encoder: give --sample a retrieval task to compare it on.")
 
 
+def _as_model(partial: Path, precision: Precision, file: Path) -> ModelSpec:
+    """A graph of the folder, as a model that can be loaded."""
+    args = {"file": file.relative_to(partial).as_posix()}
+    return ModelSpec(name=str(partial), backend="onnx", dtype=DTYPES[precision], args=args)
+
+
 def _try_encoders(
     located: Located,
     partial: Path,
@@ -298,11 +304,9 @@ def _try_encoders(
     encoders = {MODEL: loading.load(located, runtime)}
     bounds: dict[str, Bounds] = {}
     for precision, file in files.items():
-        dtype = DTYPES[precision]
-        name = file.relative_to(partial).as_posix()
-        spec = ModelSpec(name=str(partial), backend="onnx", dtype=dtype, args={"file": name})
+        spec = _as_model(partial, precision, file)
         encoders[precision] = loading.load(loading.resolve(spec), runtime)
-        bound = BOUNDS[dtype]
+        bound = BOUNDS[spec.dtype]
         bounds[precision] = bound if min_cosine is None else Bounds(cosine_min=min_cosine, top_10_overlap=0.0)
     return trials.run(encoders, bounds, sample)
 
@@ -320,11 +324,10 @@ def _try_rerankers(
     rerankers = {MODEL: reranker_loading.load(reranker_loading.resolve(own), runtime)}
     bounds: dict[str, ScoreBounds] = {}
     for precision, file in files.items():
-        dtype = DTYPES[precision]
-        name = file.relative_to(partial).as_posix()
-        spec = RerankerSpec(name=str(partial), backend="onnx", dtype=dtype, args={"file": name, **args})
+        graph = _as_model(partial, precision, file)
+        spec = RerankerSpec(name=graph.name, backend=graph.backend, dtype=graph.dtype, args={**graph.args, **args})
         rerankers[precision] = reranker_loading.load(reranker_loading.resolve(spec), runtime)
-        bound = score_parity.BOUNDS[dtype]
+        bound = score_parity.BOUNDS[spec.dtype]
         bounds[precision] = bound if min_spearman is None else ScoreBounds(spearman=min_spearman, top_1=0.0)
     return trials.run_rerankers(rerankers, bounds, sample)
 
@@ -341,11 +344,9 @@ def _try_language_models(
     models = {MODEL: language_loading.load(located, kind, runtime)}
     bounds: dict[str, TokenBounds] = {}
     for precision, file in files.items():
-        dtype = DTYPES[precision]
-        name = file.relative_to(partial).as_posix()
-        spec = ModelSpec(name=str(partial), backend="onnx", dtype=dtype, args={"file": name})
+        spec = _as_model(partial, precision, file)
         models[precision] = language_loading.load(loading.resolve(spec), kind, runtime)
-        bound = token_parity.BOUNDS[dtype]
+        bound = token_parity.BOUNDS[spec.dtype]
         bounds[precision] = bound if max_loss_change is None else TokenBounds(loss_change=max_loss_change)
     return trials.run_language_models(models, bounds, sample)
 

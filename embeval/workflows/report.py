@@ -96,7 +96,7 @@ def all_tokens(store: ResultStore, stored: Stored) -> TokenRecords:
     if stored.result.tokens is None:
         raise StoreError(
             f"{stored.path}: this result has no tokens. They stand beside the result for all texts of a "
-            "pseudo_likelihood task, unless it takes a sample or says 'records: false'."
+            "pseudo_likelihood task, unless it takes a sample or says 'keep_tokens: false'."
         )
     return store.tokens(stored)
 
@@ -191,18 +191,22 @@ def all_slices(store: ResultStore, stored: Stored, metric: str | None = None) ->
 
 
 def worst_items(store: ResultStore, stored: Stored, n: int, metric: str | None = None) -> list[Item]:
-    """The ``n`` items with the lowest value of a metric, lowest first.
+    """The ``n`` items with the worst value of a metric, worst first: the lowest, or of a loss the highest.
 
-    Raises ``ConfigError`` for a metric that items have no value of, such as a correlation.
+    A ratio of sums, such as a loss per token, has a value of each item too. Raises ``ConfigError`` for a metric that
+    items have no value of, such as a correlation.
     """
     records = store.records(stored)
     chosen = _metric(stored, metric)
-    if chosen.columns != (chosen.name,):
+    if isinstance(chosen, metrics.RatioOf):
+        column = chosen.of_items(records.columns)
+    elif chosen.columns == (chosen.name,):
+        column = records.columns[chosen.name].astype(float)
+    else:
         raise ConfigError(f"{chosen.name!r} is a value of all items together; single items have none.")
-    column = records.columns[chosen.name]
     return [
         Item(records.ids[row], float(column[row]), {name: labels[row] for name, labels in records.slices.items()})
-        for row in np.argsort(column, kind="stable")[:n]
+        for row in np.argsort(column if chosen.higher_is_better else -column, kind="stable")[:n]
         if not np.isnan(column[row])
     ]
 

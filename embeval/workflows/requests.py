@@ -180,7 +180,7 @@ def task_from(entry: Mapping[str, Any], *, root: Path, data: Path | None) -> Tas
         raise ConfigError(f"'name' must be text, not {name!r}.", key=("name",))
     path = root / expanded(entry["data"])
     kind = entry.get("type") or _guess_type(path)
-    name, split = _guess_name(path, kind)
+    name, split = _guess_name(path, kind, options)
     value = {
         "name": entry.get("name", name),
         "type": kind,
@@ -260,13 +260,16 @@ def _guess_type(path: Path) -> str:
     )
 
 
-def _guess_name(path: Path, kind: str) -> tuple[str, str]:
+def _guess_name(path: Path, kind: Any, options: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and split. Where one file serves several rulers, they say what is put behind its name."""
     if kind == "retrieval" or path.is_dir():
-        return path.resolve().name, "test"
-    stem = path.name.split(".")[0]
-    if files.names_split(path):
-        return path.resolve().parent.name, stem
-    return stem, "test"
+        name, split = path.resolve().name, "test"
+    else:
+        name, split = path.name.split(".")[0], "test"
+        if files.names_split(path):
+            name, split = path.resolve().parent.name, name
+    ruler = getattr(TASK_TYPES.get(kind), "ruler", None) if kind in TASK_TYPES.names() else None
+    return (name if ruler is None else f"{name}-{ruler(options)}"), split
 
 
 def refuse_same_models(models: Sequence[ModelSpec]) -> None:

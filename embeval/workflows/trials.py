@@ -36,9 +36,9 @@ class Trial:
     """Speed on the sample; texts per second where the model doesn't tell tokens."""
     parity: Parity | ScoreParity | TokenParity
     """Against the reference: of vectors, of a cross-encoder's scores, or of probabilities of tokens."""
-    spearman: float | None
+    spearman: float | None = None
     """Of the pairs of the sample."""
-    spearman_delta: float | None
+    spearman_delta: float | None = None
     """Against the reference; negative is worse."""
     bounds: Bounds | ScoreBounds | TokenBounds
     """What was asked of it."""
@@ -97,8 +97,6 @@ def run_rerankers(rerankers: Mapping[str, Reranker], bounds: Mapping[str, ScoreB
                 name=name,
                 tokens_per_s=round(tokens / fastest[name], 1),
                 parity=parity,
-                spearman=None,
-                spearman_delta=None,
                 bounds=limits,
                 problems=tuple(limits.broken_by(parity)),
             )
@@ -124,8 +122,6 @@ def run_language_models(
                 name=name,
                 tokens_per_s=round(found[first].work.n_tokens / fastest[name], 1),
                 parity=parity,
-                spearman=None,
-                spearman_delta=None,
                 bounds=limits,
                 problems=tuple(limits.broken_by(parity)),
             )

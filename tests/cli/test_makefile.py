@@ -14,7 +14,7 @@ from tests.support.browser import CHROMIUM, executable
 def test_every_marked_test_is_in_a_folder_that_is_read(repository: Path, marker: str) -> None:
     """The folders behind ``pytest -m`` in the Makefile, and the files that have the marker."""
     makefile = (repository / "Makefile").read_text(encoding="utf-8")
-    (given,) = re.findall(rf'pytest -m "?{marker}(?: and not timing")? (tests/.*)', makefile)
+    (given,) = re.findall(rf'pytest (?:-n 2 [a-z -]*)?-m "?{marker}(?: and not timing")? (tests/.*)', makefile)
     folders = [repository / word for word in given.split()]
     marked = [
         file

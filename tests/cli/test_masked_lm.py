@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.commands import Done, here
 from tests.support.language_models import tiny_language_model
-from tests.support.models import WORDS
+from tests.support.words import WORDS
 
 FEW = ("--resamples", "100")
 LINES = [f"the old server of {word} and a souvenir, again" for word in WORDS]
@@ -62,6 +62,21 @@ def test_values_and_what_they_are_of(project: Path) -> None:
     assert "tokenizer" not in found["signature"]["protocol"]
     assert found["signature"]["protocol"]["masking"] == "bert"
     assert found["counts"]["masked_tokens"] > 100
+
+
+@pytest.mark.parametrize(
+    ("task", "main"),
+    [
+        ("masked_lm:texts.txt", "mlm_loss"),
+        ("masked_lm:texts.txt,masking=aligned", "mlm_loss_per_word"),
+        ("masked_lm:texts.txt,masking=aligned,main_score=mlm_top_5", "mlm_top_5"),
+        ("pseudo_likelihood:texts.txt,modes=[original]", "pppl_original"),
+    ],
+)
+def test_the_main_score_that_is_shown_is_that_of_the_options(project: Path, task: str, main: str) -> None:
+    """What a run would rank by."""
+    shown = here("tasks", "show", task, cwd=project).out
+    assert re.search(rf"main score +{main} *$", shown, re.MULTILINE)
 
 
 def test_a_second_run_finds_the_result(project: Path) -> None:

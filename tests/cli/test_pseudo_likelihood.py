@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from pathlib import Path
 
@@ -45,6 +46,22 @@ def test_the_cost_is_told_before_it_begins(project: tuple[Path, Done]) -> None:
     assert "Note: 1 text (2) has no token to score, only special ones, and is left out." in lines
 
 
+def test_the_worst_texts_are_those_of_the_highest_perplexity(project: tuple[Path, Done]) -> None:
+    """exp(-PLL / tokens) of each text alone, from the exported columns; less is better, and the table says so."""
+    folder, done = project
+    assert "pppl_within_word_l2r ↓" in done.out
+    assert "↓ less is better." in done.out
+    assert " passes" in next(line for line in done.err.splitlines() if "pppl_within_word_l2r" in line)
+    exported = embeval("results", "export", "texts", "--format", "jsonl", cwd=folder).out
+    rows = [json.loads(line) for line in exported.splitlines()]
+    sums = {row["id"]: row["values"] for row in rows if row["values"]["tokens"]}
+    expected = {item: math.exp(-of["pll_within_word_l2r"] / of["tokens"]) for item, of in sums.items()}
+    worst = embeval("results", "show", "texts", "--worst", "9", "--json", cwd=folder).json["worst"]
+    assert [each["id"] for each in worst] == sorted(expected, key=lambda item: -expected[item])
+    assert [each["value"] for each in worst] == pytest.approx(sorted(expected.values(), reverse=True))
+    assert "This result has no slices" in embeval("results", "show", "texts", "--by", "all", cwd=folder).out
+
+
 def test_the_tokens_of_an_item_are_shown(project: tuple[Path, Done]) -> None:
     """Each with its log-probabilities, which add up to those of the text; as JSON with places and numbers."""
     folder, _ = project
@@ -66,7 +83,7 @@ def test_the_tokens_of_an_item_are_shown(project: tuple[Path, Done]) -> None:
     assert "Item 2, 0 tokens\nPLL, within_word_l2r: not scored\nPLL, original: not scored" in left_out.out
 
 
-def test_an_item_that_is_not_there(project: tuple[Path, Done]) -> None:
+def test_an_item_that_is_not_tembeval(project: tuple[Path, Done]) -> None:
     """Told with those that are."""
     folder, _ = project
     done = embeval("results", "show", "texts", "--tokens", "7", cwd=folder)
@@ -97,14 +114,14 @@ def test_tokens_that_were_not_kept_are_made_when_they_are_asked_for(tmp_path: Pa
     def files() -> list[str]:
         return sorted(path.name for path in (tmp_path / "results").rglob("*.tokens.parquet"))
 
-    run(tmp_path, ",records=false")
+    run(tmp_path, ",keep_tokens=false")
     assert files() == []
     missing = embeval("results", "show", "texts", "--tokens", "1", cwd=tmp_path)
     assert (missing.code, "this result has no tokens" in missing.err) == (3, True)
     assert "finished before" not in run(tmp_path).out
     kept = files()
     assert len(kept) == 1
-    assert "finished before" in run(tmp_path, ",records=false").out
+    assert "finished before" in run(tmp_path, ",keep_tokens=false").out
     done = embeval(
         *("run", "-m", str(tiny_language_model("masked")), "-t", "pseudo_likelihood:texts.txt", "--resamples", "120"),
         cwd=tmp_path,

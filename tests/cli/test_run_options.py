@@ -115,6 +115,15 @@ def test_precision_auto_says_what_was_chosen(tmp_path: Path) -> None:
     assert done.json["results"][0]["model"]["dtype"] == "float32"
 
 
+def test_precision_auto_is_not_for_tokens(tmp_path: Path) -> None:
+    """Vectors that are nearly those of float32 say nothing of log-probabilities."""
+    (tmp_path / "texts.txt").write_text("An old server.\n", encoding="utf-8")
+    done = embeval("run", *HASHING, "-t", "pseudo_likelihood:texts.txt", "--precision", "auto", cwd=tmp_path)
+    assert done.code == 2
+    assert "--precision auto compares vectors, which says nothing of the log-probabilities of tokens" in done.err
+    assert "the task 'texts'" in done.err
+
+
 def test_quantised_vectors_are_rows_of_their_own(tmp_path: Path) -> None:
     """From the words for a model; the second and third find the vectors of the first."""
     models = ("hashing", "hashing,quantize=int8", "hashing,quantize=binary,rescore=4")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from embeval.core.specs import DatasetRef, ModelSpec, RerankerSpec, Role, TaskSpec
 from embeval.encoders import loading
+from embeval.language_models import export as language_export
 from tests.support import endpoint
 from tests.support.data import write_beir, write_jsonl, write_pairs
 from tests.support.exports import copy_of, exported_cross_encoder
@@ -96,6 +97,20 @@ RERANKER_MODELS: dict[str, Callable[[Path], RerankerSpec]] = {
     "sentence_transformers": lambda folder: RerankerSpec(name=str(save_tiny_cross_encoder(folder / "model"))),
 }
 """Reranker backend -> a small model in a folder."""
+
+
+def onnx_language_model(checkpoint: Path, folder: Path) -> ModelSpec:
+    """The graph of a masked model with its head."""
+    folder.mkdir()
+    language_export.write_folder(loading.resolve(ModelSpec(name=str(checkpoint))), "masked", folder)
+    return ModelSpec(name=str(folder), backend="onnx")
+
+
+LANGUAGE_MODEL_FORMS: dict[str, Callable[[Path, Path], ModelSpec]] = {
+    "onnx": onnx_language_model,
+    "transformers": lambda checkpoint, folder: ModelSpec(name=str(checkpoint)),
+}
+"""Language model backend -> a checkpoint in the form that it runs, made in a folder."""
 NEED_A_SERVER = {"openai"}
 """Backends whose example talks to a local server."""
 WITHOUT_PROMPTS = {"precomputed"}
@@ -220,6 +235,14 @@ def pseudo_likelihood_task(folder: Path) -> TaskSpec:
     return TaskSpec(name="example", type="pseudo_likelihood", dataset=DatasetRef(path=texts_file(folder)))
 
 
+def replaced_tokens_task(folder: Path) -> TaskSpec:
+    """Five texts, of which every other token is replaced, so that none is left as it is."""
+    options = {"probability": 0.5}
+    return TaskSpec(
+        name="example", type="replaced_tokens", dataset=DatasetRef(path=texts_file(folder)), options=options
+    )
+
+
 def masked_lm_task(folder: Path) -> TaskSpec:
     """Five texts, each with a mask."""
     data = DatasetRef(path=texts_file(folder))
@@ -241,6 +264,7 @@ TASKS: dict[str, Callable[[Path], TaskSpec]] = {
     "mteb": mteb_task,
     "pair_classification": pair_classification_task,
     "pseudo_likelihood": pseudo_likelihood_task,
+    "replaced_tokens": replaced_tokens_task,
     "reranking": reranking_task,
     "retrieval": retrieval_task,
     "sts": sts_task,

@@ -60,7 +60,9 @@ def published(real_data: Path) -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def folder(real_data: Path, published: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(
+    encoded: None, real_data: Path, published: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Published results in mteb's layout, and our own."""
     folder = tmp_path_factory.mktemp("boards")
     for of_model in published.values():

@@ -57,7 +57,7 @@ def command(mirror: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def run(mirror: Path, command: list[str]) -> Done:
+def run(encoded: None, mirror: Path, command: list[str]) -> Done:
     """The command, its hub a socket of these tests that must stay unused."""
     with socket.create_server(("127.0.0.1", 0)) as hub:
         endpoint = f"http://127.0.0.1:{hub.getsockname()[1]}"

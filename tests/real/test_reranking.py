@@ -63,7 +63,7 @@ def test_better_than_any_order(halves: tuple[list[Query], list[Query]], reranker
     assert after > before + 0.1
 
 
-def test_the_graph_ranks_as_torch_does(real_data: Path, rerankers: list[Reranker]) -> None:
+def test_the_graph_ranks_as_torch_does(encoded: None, real_data: Path, rerankers: list[Reranker]) -> None:
     """The first 10 documents of Cranfield for 15 queries: scores to 1e-4, and the same documents at every rank."""
     encoder = loading.load(loading.resolve(ModelSpec(name="demo")), CPU, open_cache())
     given = train_reranker.cranfield_candidates(real_data, encoder, n_queries=15, depth=10)

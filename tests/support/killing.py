@@ -1,6 +1,6 @@
 """Runs that are killed: forked from a process that has imported everything, so that each is short.
 
-``python -m tests.support.killing`` reads one ``Wanted`` a line, as JSON, and answers with one ``Done`` a line.
+``python -m tests.support.killing MODULE…`` reads one ``Wanted`` a line, as JSON, and answers with one ``Done`` a line.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 from embeval.core.specs import ModelSpec, RuntimeOptions, StatisticsOptions
 from embeval.encoders.cache import VectorCache, upkeep
 from embeval.encoders.locate import cache_folder
+from embeval.mteb_bridge import door
 from embeval.runner import local
 from embeval.store.results import ResultStore
 from embeval.workflows import requests
@@ -27,6 +29,8 @@ from tests.support.commands import environment
 from tests.support.mirror import bound
 
 FEW = StatisticsOptions(resamples=100)
+LIBRARY = ("sentence_transformers", "sklearn.linear_model", "mteb")
+"""What runs of mteb's tasks import."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,10 @@ class Server:
 
 
 @contextmanager
-def server(repository: Path) -> Iterator[Server]:
-    """A server, ended afterwards."""
+def server(repository: Path, modules: Sequence[str] = LIBRARY) -> Iterator[Server]:
+    """A server that has imported these for all that are forked, ended afterwards."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.killing"],
+        [sys.executable, "-m", "tests.support.killing", *modules],
         cwd=repository,
         env=environment({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
         stdin=subprocess.PIPE,
@@ -95,12 +99,8 @@ def vectors_kept(cache: Path) -> int:
 
 
 def _main() -> None:
-    import sentence_transformers  # noqa: F401 - imported once for all that are forked
-    import sklearn.linear_model  # noqa: F401
-
-    from embeval.mteb_bridge import door
-
-    door.library()
+    for name in sys.argv[1:]:
+        door.library() if name == "mteb" else import_module(name)
     forking.warm()
     for line in sys.stdin:
         wanted = Wanted(**json.loads(line))

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embeval.core.protocols import EncoderInfo
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import ModelSpec
 from embeval.encoders.encoder import BatchedEncoder
 from embeval.encoders.shelves import Shelves
-from embeval.language_models.model import COLUMNS, LanguageModel, VariantBackend, as_model
+from embeval.language_models.model import LanguageModel, VariantBackend, as_model, info_of
 from embeval.language_models.tokenization import Frame
 from tests.support.models import save_tiny_checkpoint
 
@@ -69,17 +68,7 @@ def model_of(
 
     spec = ModelSpec(name="made-up", revision="builtin:1")
     frame = Frame.of(tokenizer, spec.name)
-    info = EncoderInfo(
-        dim=COLUMNS,
-        max_seq_length=limit,
-        similarity="dot",
-        prompts={},
-        pooling=None,
-        n_parameters=0,
-        device="cpu",
-        num_threads=1,
-        batch_tokens=batch_tokens,
-    )
+    info = info_of(device="cpu", num_threads=1, batch_tokens=batch_tokens, n_parameters=0)
     backend = VariantBackend(info, kind, run, pad_id=frame.pad_id)
     encoder = BatchedEncoder(as_model(spec, kind), backend, shelves=shelves)
     return LanguageModel(spec, kind, tokenizer, frame, limit=limit, encoder=encoder)

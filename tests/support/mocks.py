@@ -18,7 +18,7 @@ from embeval.mteb_bridge import categories, door
 from embeval.mteb_bridge.categories import Parity, Setting
 from embeval.mteb_bridge.loading import Loaded, eager
 from embeval.mteb_bridge.tasks._bridged import BridgedTask
-from tests.support.models import WORDS
+from tests.support.words import WORDS
 
 MOCKS: Mapping[str, tuple[str, ...]] = {
     "AbsTaskBitextMining": (

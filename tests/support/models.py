@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-WORDS = (
-    "the a an of to and in is it on for with as this that from by at or be are was archive backup restore document "
-    "server user token key file folder page scan query red blue green one two three night day old new fast slow"
-).split()
+from tests.support import tokenizers
+from tests.support.words import WORDS
 
 
 def save_tokenizer(folder: Path, *, max_length: int = 16, padding_side: str = "right") -> Any:
@@ -171,25 +171,84 @@ def save_tiny_checkpoint(
 
     ``head`` is the class that it is saved as; ``padding_side`` is that of decoders.
     """
-    import torch
-    import transformers
-
     folder.mkdir(parents=True, exist_ok=True)
     if kind in DECODERS:
         tokenizer = save_word_tokenizer(folder, padding_side=padding_side, end=True)
     else:
         tokenizer = save_xlnet_tokenizer(folder) if kind == "xlnet" else save_tokenizer(folder)
     ids = dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 2)
-    sizes = {**SIZES[kind], "pad_token_id": 0, **ids, **config}
-    settings = transformers.CONFIG_MAPPING[kind](vocab_size=len(tokenizer), **sizes)
+    _save_random(folder, kind, head, seed, {"vocab_size": len(tokenizer), "pad_token_id": 0, **ids, **config})
+    return folder
+
+
+def _save_random(
+    folder: Path, kind: str, head: str, seed: int, config: dict[str, Any], *, spread: float = SPREAD
+) -> None:
+    import torch
+    import transformers
+
+    sizes = SIZES.get(kind, SIZES["roberta"])  # CamemBERT and XLM-R are RoBERTa by other names
+    settings = transformers.CONFIG_MAPPING[kind](**{**sizes, **config})
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng():
         model = getattr(transformers, head).from_config(settings)
     with torch.no_grad():
         for parameter in model.parameters():
-            spread = SPREAD if parameter.ndim > 1 else SPREAD / 2  # norms and biases stay near what they start with
-            parameter.add_(torch.randn(parameter.shape, generator=generator) * spread)
+            scale = spread if parameter.ndim > 1 else spread / 2  # norms and biases stay near what they start with
+            parameter.add_(torch.randn(parameter.shape, generator=generator) * scale)
     model.save_pretrained(folder)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of language models."""
+
+    kind: str
+    """Its type in transformers."""
+    tokenizer: Callable[[Path], Any]
+    """Writes a small tokenizer such as it has."""
+    head: str = "AutoModelForMaskedLM"
+    """The class that it is saved as."""
+    config: dict[str, Any] = field(default_factory=dict)
+    """Settings beside its sizes."""
+
+
+def _word_pieces(folder: Path) -> Any:
+    return save_tokenizer(folder, max_length=512)
+
+
+FAMILIES: dict[str, Family] = {
+    "albert": Family("albert", tokenizers.save_albert),
+    "bert": Family("bert", _word_pieces),
+    "camembert": Family("camembert", tokenizers.save_xlm_roberta),
+    "deberta": Family("deberta-v2", tokenizers.save_deberta),
+    "deberta-new-head": Family("deberta-v2", tokenizers.save_deberta, config={"legacy": False}),
+    "distilbert": Family("distilbert", _word_pieces),
+    "electra-generator": Family("electra", _word_pieces),
+    "modernbert": Family("modernbert", tokenizers.save_byte_level_brackets),
+    "mpnet": Family("mpnet", tokenizers.save_xlm_roberta),
+    "roberta": Family("roberta", tokenizers.save_byte_level),
+    "xlm-roberta": Family("xlm-roberta", tokenizers.save_xlm_roberta),
+}
+"""Masked language models."""
+DISCRIMINATOR = Family("electra", _word_pieces, head="AutoModelForPreTraining")
+"""ELECTRA's discriminator, whose tokenizer is that of ``electra-generator``."""
+
+
+def save_tiny_language_model(
+    folder: Path, family: str | Family, *, seed: int = 0, spread: bool = True, **config: Any
+) -> Path:
+    """A random model of a family with its head and its own kind of tokenizer, 2 layers, 32 dimensions.
+
+    Without ``spread`` it is as transformers makes it: not trained at all, and to be told.
+    """
+    chosen = FAMILIES[family] if isinstance(family, str) else family
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = chosen.tokenizer(folder)
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")
+    ids = {name: value for name in names if (value := getattr(tokenizer, name)) is not None}
+    settings = {"vocab_size": len(tokenizer), **ids, **chosen.config, **config}
+    _save_random(folder, chosen.kind, chosen.head, seed, settings, spread=SPREAD if spread else 0.0)
     return folder
 
 

@@ -176,7 +176,8 @@ def load_tokenizer(folder: Path, spec: ModelSpec) -> Any:
         from transformers import AutoTokenizer
 
         try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            remote = bool(spec.args.get("trust_remote_code", False))  # said either way, as the library asks otherwise
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=remote)
         except Exception as error:  # the library raises whatever it likes for a broken folder
             reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
             raise ModelError(f"Model {spec.name!r}: its tokenizer can't be loaded.\n{reason[:300]}") from error

@@ -215,15 +215,10 @@ def _load(located: Located, device: str) -> tuple[Any, list[str]]:
         except MemoryError:
             raise
         except Exception as error:  # the libraries below raise whatever they like for a broken folder
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            reason = " ".join(lines[:2]) or "no reason given"
-            hint = "Perhaps a file of it is missing, or belongs to another version of the library."
-            if "model2vec" in reason:  # libraries without it call it an unknown architecture
-                hint = "A Model2Vec folder is run by the backend 'static': put static: before its name."
-            raise ModelError(
-                f"Model {spec.name!r} can't be loaded with sentence-transformers.\n"
-                f"{type(error).__name__}: {reason[:300]}\n{hint}"
-            ) from error
+            advice = torch_checks.WHY_NOT
+            if "model2vec" in str(error):  # libraries without it call it an unknown architecture
+                advice = "A Model2Vec folder is run by the backend 'static': put static: before its name."
+            raise torch_checks.not_loaded(error, spec.name, "sentence-transformers", advice) from error
     pools_tokens = any(hasattr(module, "pooling_mode") for module in model)
     remarks = torch_checks.refuse_missing_weights(loads, spec.name, pools_tokens=pools_tokens)
     if _has_plain_tokenizer(model):

@@ -35,6 +35,8 @@ Head = Literal[
     "AutoModelForSequenceClassification", "AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForPreTraining"
 ]
 """Classes of transformers that load a model with a head."""
+LANGUAGE_HEADS: tuple[Head, ...] = ("AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForPreTraining")
+"""Those of them whose head says something of tokens."""
 DTYPE_OF_THEIR_OWN = ("xlnet",)
 """Models that make some of their weights float32 whatever is asked for, and then fail on the mixture."""
 
@@ -149,15 +151,12 @@ def load_checkpoint(folder: Path, spec: ModelSpec, *, head: Head | None = None) 
         except MemoryError:
             raise
         except Exception as error:  # the libraries below raise whatever they like for a broken folder
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise ModelError(
-                f"Model {spec.name!r} can't be loaded with transformers.\n"
-                f"{type(error).__name__}: {(' '.join(lines[:2]) or 'no reason given')[:300]}\n"
-                "Perhaps a file of it is missing, or belongs to another version of the library."
-            ) from error
+            raise torch_checks.not_loaded(error, spec.name, "transformers") from error
     if half:  # the decoder's weights are left out on purpose
         loads = [replace(load, unused=tuple(key for key in load.unused if "decoder" not in key)) for load in loads]
-    remarks = torch_checks.refuse_missing_weights(loads, spec.name, pools_tokens=head is None)
+    remarks = torch_checks.refuse_missing_weights(
+        loads, spec.name, pools_tokens=head is None, language_head=head in LANGUAGE_HEADS
+    )
     if not tokenizer.is_fast:
         raise ModelError(
             f"Model {spec.name!r} has no fast tokenizer (tokenizer.json). Use backend sentence_transformers."

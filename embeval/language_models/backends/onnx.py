@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embeval.core.protocols import EncoderInfo
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import RuntimeOptions
 from embeval.encoders import modules
@@ -24,8 +23,8 @@ from embeval.encoders.backends.onnx import EXPORT_FILE, KIND
 from embeval.encoders.locate import Located
 from embeval.encoders.onnx_session import Session
 from embeval.errors import ConfigError, ModelError
-from embeval.language_models import kinds, tokenization
-from embeval.language_models.model import COLUMNS, VariantBackend
+from embeval.language_models import kinds
+from embeval.language_models.model import COLUMNS, VariantBackend, info_of
 
 SCORES, LOGITS = "scores", "logits"
 """Outputs of graphs: our own, and those of other exporters."""
@@ -52,9 +51,6 @@ class _Backend:
         if kind not in ("masked", "causal", "replaced", "headless"):
             raise ModelError(f"Model {located.spec.name!r}: {folder / EXPORT_FILE} has an unknown kind {kind!r}.")
         return str(kind)
-
-    def tokenizer(self, located: Located) -> tuple[Any, int | None]:
-        return tokenization.located_tokenizer(located)
 
     def load(self, located: Located, kind: Kind, runtime: RuntimeOptions, *, pad_id: int) -> VariantBackend:
         scorer = _Scorer(located, kind, runtime)
@@ -90,13 +86,7 @@ class _Scorer:
             width = self._logits(dict.fromkeys(("input_ids", "attention_mask"), np.ones((1, 1), np.int64))).shape[-1]
         self._most = max(1, SCORES_AT_ONCE // width)
         on_cpu = session.device == "cpu"
-        self.info = EncoderInfo(
-            dim=COLUMNS,
-            max_seq_length=None,
-            similarity="dot",
-            prompts={},
-            pooling=None,
-            n_parameters=None,
+        self.info = info_of(
             device=session.device,
             num_threads=session.num_threads if on_cpu else None,
             batch_tokens=runtime.budget_or(onnx.CPU_BATCH_TOKENS if on_cpu else onnx.GPU_BATCH_TOKENS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from embeval.core import figures
 from embeval.core.result import MetricValue
 
 
@@ -17,9 +18,9 @@ def cell_text(cell: MetricValue | None, mark: str = "") -> str:
     if cell.ci_low is None or cell.ci_high is None:
         return f"{number(cell.value)}{mark}"
     rough = "≈" if cell.approximate else ""
-    return f"{number(cell.value)}{mark} {rough}[{number(cell.ci_low)}, {number(cell.ci_high)}]"
+    return f"{number(cell.value)}{mark} {rough}{figures.interval(cell.ci_low, cell.ci_high)}"
 
 
 def number(value: float | None) -> str:
-    """Four decimals, or ``—``."""
-    return "—" if value is None else f"{value:.4f}"
+    """Four decimals, two from 100 on, or ``—``; what is smaller than they show is a zero, as scores next to it are."""
+    return "—" if value is None else figures.figure(value) if abs(value) >= figures.LARGE else f"{value:.4f}"

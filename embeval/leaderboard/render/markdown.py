@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from embeval.core.markdown import escape
-from embeval.leaderboard.board import Board
+from embeval.leaderboard.board import DOWN, Board, higher_is_better
 from embeval.leaderboard.render.cells import cell_text, number
 
 
 def markdown(board: Board) -> str:
     """A Markdown table: value and interval per cell, ``—`` for a gap."""
-    headings = [f"{board.headings[key]} {key.metric}" for key in board.columns]
+    headings = [
+        f"{board.headings[key]} {key.metric}{'' if higher_is_better(key.metric) else f' {DOWN}'}"
+        for key in board.columns
+    ]
     with_mean = board.has_means
     lines = [
         "| " + " | ".join(["Model", *["Mean"] * with_mean, *map(escape, headings)]) + " |",

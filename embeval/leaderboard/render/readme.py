@@ -11,7 +11,7 @@ from embeval.core import figures
 from embeval.core.markdown import escape, table
 from embeval.core.words import are, plural
 from embeval.leaderboard.answer import answer
-from embeval.leaderboard.board import TRAINED
+from embeval.leaderboard.board import DOWN, LESS, TRAINED
 from embeval.leaderboard.definition import OUTPUTS
 from embeval.leaderboard.render import deciding, picture
 from embeval.leaderboard.render.deciding import Deciding
@@ -239,7 +239,7 @@ def _tasks(made: Snapshot) -> Lines:
     if any(cell.rough for cell in cells):
         notes.append("≈ of fewer than 50 items: approximate.")
     if any(not column.higher_is_better for column in made.columns):
-        notes.append("↓ less is better.")
+        notes.append(LESS)
     if any(cell is None for model in made.models[:SHOWN] for cell in model.cells):
         notes.append("— no result.")
     if notes:
@@ -287,7 +287,7 @@ def _by_group(columns: Sequence[Column]) -> list[tuple[int, Column]]:
 
 def _metric(column: Column) -> str:
     split = "" if column.split == "test" else f" ({column.split})"
-    return escape(f"{column.metric}{'' if column.higher_is_better else ' ↓'}{split}")
+    return escape(f"{column.metric}{'' if column.higher_is_better else f' {DOWN}'}{split}")
 
 
 def _cell(cell: Cell | None) -> str:

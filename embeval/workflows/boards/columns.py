@@ -23,6 +23,7 @@ TYPES = {
     "bitext": "BitextMining",
     "pseudo_likelihood": "PseudoLikelihood",
     "summarization": "Summarization",
+    "replaced_tokens": "ReplacedTokens",
     "masked_lm": "MaskedTokens",
     "minimal_pairs": "MinimalPairs",
 }

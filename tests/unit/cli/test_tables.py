@@ -209,7 +209,7 @@ def test_metrics_of_a_result_keep_their_names_and_intervals_on_80_columns() -> N
     assert max(len(line.rstrip()) for line in lines) <= 80
     cells = {line.split()[0]: " ".join(line.split()[1:]) for line in lines if line.split()}
     assert cells["document_ndcg_at_10"] == "1.0000 ≈ 0.5000 – 1.0000 10"
-    assert cells["usd_per_million_queries"] == "n/a too_few_items 0"
+    assert cells["usd_per_million_queries"] == "↓ n/a too_few_items 0"  # less of it is better
     assert cells["context_precision_at_2000_tokens"].startswith("0.5000 no interval:")
 
 
@@ -218,3 +218,12 @@ def test_the_column_of_unscored_items_goes_only_where_it_says_nothing() -> None:
     assert "Unscored" not in results_table(80)
     assert "Unscored" in results_table(80, unscored=2)
     assert "Unscored" in results_table(140)
+
+
+@pytest.mark.parametrize("width", [20, 200])
+def test_what_steers_a_terminal_is_replaced(width: int) -> None:
+    """Ids and labels come from data: one may hold an escape sequence, or a character that turns the reading around."""
+    rows = [["\x1b[31mitem\u202e" + 30 * "x", "\x9bone", "1"]]
+    shown = printed(lambda console: _tables.fitting(["Item", "Label", "Value"], rows, console, right=["Value"]), width)
+    assert not {"\x1b", "\u202e", "\x9b"} & set(shown)
+    assert "\N{REPLACEMENT CHARACTER}[31mitem" in "".join(shown.split())

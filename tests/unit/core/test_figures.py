@@ -51,6 +51,8 @@ def test_probability(p: float | None, expected: str) -> None:
 def test_the_rest() -> None:
     """Intervals, shares and ranks."""
     assert figures.interval(-0.0102, 0.002) == "[-0.0102, 0.0020]"
+    assert figures.interval(-130.474, -97.8037) == "[-130.47, -97.80]"  # not one end finer than the other
+    assert figures.ends(966.4483, 1096.9007) == ("966.45", "1,096.90")
     assert figures.interval(None, 0.002) == figures.interval(0.002, None) == ""
     assert (figures.percent(0.95), figures.percent(0.975)) == ("95 %", "97.5 %")
     assert (figures.rank(3), figures.rank(None)) == ("3", "not ranked")

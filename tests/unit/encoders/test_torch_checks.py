@@ -264,3 +264,14 @@ def test_positions_of_bart_and_opt() -> None:
         max_position_embeddings=32,
     )
     assert torch_checks.position_limit(OPTModel(opt)) == 32
+
+
+def test_code_of_the_model_has_its_own_advice() -> None:
+    """As transformers words it, whichever library was asked; anything else keeps its reason."""
+    code = ValueError("x contains custom code which must be executed.\nPlease pass `trust_remote_code=True` to run it.")
+    told = str(torch_checks.not_loaded(code, "x", "sentence-transformers"))
+    assert told.startswith(
+        "Model 'x' brings code of its own, which sentence-transformers needs to run it.\nargs: {trust"
+    )
+    other = str(torch_checks.not_loaded(OSError("no file\n\n  such"), "x", "transformers"))
+    assert other.splitlines()[1:] == ["OSError: no file such", torch_checks.WHY_NOT]

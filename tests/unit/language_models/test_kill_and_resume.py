@@ -13,7 +13,7 @@ from tests.support.killing import Wanted, server, vectors_kept
 from tests.support.language_models import tiny_language_model
 from tests.support.mocks import sentence
 
-KILLS = 3
+MOST_KILLS = 12
 TASK = "pseudo_likelihood"
 
 
@@ -26,7 +26,7 @@ def contents(root: str) -> dict[str, bytes]:
 
 
 def test_killed_and_resumed(repository: Path, tmp_path: Path) -> None:
-    """At moments all over a run, the sample that is timed among them: what was kept isn't computed again."""
+    """At moments all over a run until one falls into its middle: what was kept isn't computed again."""
     dice = random.Random(0)  # noqa: S311 - data for tests, no secret
     texts = [" ".join(sentence(dice) for _ in range(4)) for _ in range(130)]
     (tmp_path / "texts.txt").write_text("\n".join(texts), encoding="utf-8")
@@ -37,7 +37,7 @@ def test_killed_and_resumed(repository: Path, tmp_path: Path) -> None:
         results=str(tmp_path / "results"),
         cache=str(tmp_path / "cache"),
     )
-    with server(repository) as runs:
+    with server(repository, ("sentence_transformers", "transformers.models.bert.modeling_bert")) as runs:
         whole = runs.run(wanted)
         expected, n_passes = contents(wanted.results), vectors_kept(Path(wanted.cache))
         assert {Path(name).suffixes[-2] for name in expected if name.endswith("parquet")} == {".items", ".tokens"}
@@ -45,13 +45,16 @@ def test_killed_and_resumed(repository: Path, tmp_path: Path) -> None:
         assert stored.result.counts["passes"] == n_passes > 2_048
         ((_, status, n_encoded),) = whole.steps
         assert (status, n_encoded) == ("done", n_passes)
-        kept = []
-        for number in range(KILLS):
+        early, late = 0.0, 1.5 * whole.seconds
+        kept = list[int]()
+        while not any(0 < each < n_passes for each in kept):
+            # Halfway between a moment when nothing had been kept and one when everything had.
+            assert len(kept) < MOST_KILLS, kept
             killed = replace(
                 wanted,
-                results=f"{wanted.results}-{number}",
-                cache=f"{wanted.cache}-{number}",
-                kill_after=whole.seconds * (number + 0.5) / KILLS,
+                results=f"{wanted.results}-{len(kept)}",
+                cache=f"{wanted.cache}-{len(kept)}",
+                kill_after=(early + late) / 2,
             )
             runs.run(killed)
             assert contents(killed.results) in ({}, expected)
@@ -62,4 +65,4 @@ def test_killed_and_resumed(repository: Path, tmp_path: Path) -> None:
             else:
                 assert (status, kept[-1]) == ("skipped", n_passes)
             assert contents(killed.results) == expected, killed.kill_after
-        assert any(0 < each < n_passes for each in kept), kept
+            early, late = (early, (early + late) / 2) if kept[-1] == n_passes else ((early + late) / 2, late)

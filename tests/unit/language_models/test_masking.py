@@ -16,7 +16,8 @@ from embeval.language_models.masking import Masker, Masking, Masks
 from embeval.language_models.tokenization import Frame, Text
 from embeval.language_models.variants import Variants
 from tests.support.language_models import word_tokenizer
-from tests.support.models import WORDS, save_tokenizer
+from tests.support.models import save_tokenizer
+from tests.support.words import WORDS
 
 MASKINGS: tuple[Masking, ...] = get_args(Masking)
 PINNED = [[2, 7, 9, 13], [3, 5, 10, 13, 16], [7, 9], [4, 5, 7]]

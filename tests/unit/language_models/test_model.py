@@ -9,26 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embeval.core.protocols import EncoderInfo
 from embeval.core.specs import RuntimeOptions
 from embeval.encoders.cache import VectorCache
 from embeval.encoders.shelves import Shelves
 from embeval.errors import ModelError
-from embeval.language_models.model import VariantBackend
+from embeval.language_models.model import VariantBackend, info_of
 from embeval.language_models.variants import Variants, packed
 from tests.support.language_models import model_of, word_tokenizer
 
-INFO = EncoderInfo(
-    dim=3,
-    max_seq_length=None,
-    similarity="dot",
-    prompts={},
-    pooling=None,
-    n_parameters=0,
-    device="cpu",
-    num_threads=1,
-    batch_tokens=64,
-)
+INFO = info_of(device="cpu", num_threads=1, batch_tokens=64)
 
 
 @pytest.fixture

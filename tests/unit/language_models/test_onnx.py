@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from embeval.core.protocols import PLL_MODES
 from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import Dtype, ModelSpec, Role, RuntimeOptions
 from embeval.encoders import export
@@ -60,7 +61,7 @@ def variants(model: LanguageModel, texts: Sequence[str] = TEXTS) -> list[str]:
     return [
         variant
         for text in model.tokens(texts)
-        for mode in pseudo.MODES
+        for mode in PLL_MODES
         for variant in pseudo.variants(text, model.frame, mode, pseudo.scored_places(text), room=model.room, stride=4)
     ]
 
@@ -277,7 +278,7 @@ def test_other_kinds_are_exported_as_they_run(tmp_path: Path, kind: Kind, model_
     located = encoders.resolve(ModelSpec(name=str(save_tiny_checkpoint(tmp_path / "model", model_type, head=head))))
     ids = np.arange(5, 13, dtype=np.int32)
     wanted = loading.load(located, kind, CPU).score([packed(ids, [place], [1]) for place in (2, 5)]).log_prob
-    module = language_export._module(load_with_head(located, kind)[0], kind).eval()
+    module = language_export._module(load_with_head(located, kind)[0], kind, "tiny").eval()
     with torch.inference_mode():
         texts = torch.from_numpy(ids.astype(np.int64))[None]
         found = module(texts, torch.ones_like(texts), torch.tensor([0, 0]), torch.tensor([2, 5]), torch.tensor([1, 1]))

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embeval.core.protocols import PLL_MODES, PllMode
 from embeval.language_models import pseudo
-from embeval.language_models.pseudo import MODES, Mode
 from embeval.language_models.tokenization import Frame, Text, tokenize
 from embeval.language_models.variants import Variants
 from tests.support.language_models import word_tokenizer
@@ -43,7 +43,7 @@ def shown(variants: list[str], names: list[str]) -> list[tuple[str, int, str]]:
 def test_what_each_mode_masks(framed: tuple[Text, Frame, list[str]]) -> None:
     """Original: the token; within-word: the later ones of its word as well. Source: Kauf & Ivanova 2023, table 1."""
     text, frame, names = framed
-    made = {mode: list(pseudo.variants(text, frame, mode, range(5), room=None, stride=1)) for mode in MODES}
+    made = {mode: list(pseudo.variants(text, frame, mode, range(5), room=None, stride=1)) for mode in PLL_MODES}
     assert shown(made["original"], names) == [
         ("[CLS] _ souve ##ni ##r lost [SEP]", 1, "the"),
         ("[CLS] the _ ##ni ##r lost [SEP]", 2, "souve"),
@@ -65,10 +65,10 @@ def test_what_is_masked_ends_with_the_window(framed: tuple[Text, Frame, list[str
     assert shown(list(found), names) == [("[CLS] the _ _ [SEP]", 2, "souve")]
 
 
-@pytest.mark.parametrize("modes", [MODES, MODES[::-1], MODES[:1], MODES[1:]])
+@pytest.mark.parametrize("modes", [PLL_MODES, PLL_MODES[::-1], PLL_MODES[:1], PLL_MODES[1:]])
 @pytest.mark.parametrize("room", [None, 3, 1])
 def test_variants_of_both_modes_are_made_once(
-    framed: tuple[Text, Frame, list[str]], modes: tuple[Mode, ...], room: int | None
+    framed: tuple[Text, Frame, list[str]], modes: tuple[PllMode, ...], room: int | None
 ) -> None:
     """As many as there are different ones, counted beforehand, and each mode finds its own among them."""
     text, frame, _ = framed

@@ -146,6 +146,20 @@ def test_a_mean_of_zero_is_a_mean() -> None:
     assert list(shown(board)) == ["mini", "maxi", "worse"]
 
 
+def test_different_losses_have_no_mean() -> None:
+    """Nats and a perplexity have no scale in common; one loss on two tasks does. Arrows tell the direction."""
+    loss, other = made(MINI, "a", {"mlm_loss_per_word": 6.0}), made(MINI, "b", {"mlm_loss_per_word": 8.0})
+    board = build([loss, made(MINI, "b", {"word_pppl_original": 1900.0})])
+    assert [row.mean for row in board.rows] == [None]
+    assert {"↓ less is better.", "No mean: the columns have different units; --task shows some of them."} <= set(
+        board.remarks()
+    )
+    assert "| a mlm_loss_per_word ↓ | b word_pppl_original ↓ |" in markdown(board)
+    assert "| 6.0000 | 1,900 |" in markdown(board)
+    assert [row.mean for row in build([loss, other]).rows] == [7.0]
+    assert "↓ less is better." not in build([made(MINI, "wiki", 0.5)]).remarks()
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -380,3 +394,19 @@ def test_the_order_of_results_makes_no_difference() -> None:
         made(replace(MINI, dtype="float16"), "faq", 0.5),
     ]
     assert build(results).to_json() == build(reversed(results)).to_json()
+
+
+def test_a_narrow_terminal_lists_the_lowest_loss_first() -> None:
+    """The best one first, whichever way the metric runs; large values without decimals that nobody reads."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from embeval.cli import _tables
+
+    worse, better = made(MINI, "a", {"word_pppl_original": 1234.5678}), made(MAXI, "a", {"word_pppl_original": 900.25})
+    console = Console(file=StringIO(), width=24)
+    console.print(_tables.board(build([worse, better]), console))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert 0 < shown.index("900.25") < shown.index("1,234.57")
+    assert "word_pppl_original ↓" in " ".join(shown.split())

@@ -844,6 +844,16 @@ def test_a_model_that_cannot_be_found_fails_its_own_tasks_only(
     assert {path.name for path in store.root.iterdir()} == {"hashing", "wide"}
 
 
+def test_a_model_of_the_wrong_kind_is_told_first(store: ResultStore, pairs: Task[Any], tmp_path: Path) -> None:
+    """What scores tokens is refused before the other task of the same model is evaluated."""
+    (tmp_path / "texts.txt").write_text("a line\n", encoding="utf-8")
+    spec = TaskSpec(name="tokens", type="pseudo_likelihood", dataset=DatasetRef(path="texts.txt"))
+    tokens = TASK_TYPES.get("pseudo_likelihood").bind(spec, root=tmp_path)
+    outcomes = run(store, [pairs, tokens])
+    assert [(each.step.task.name, each.status) for each in outcomes] == [("tokens", "failed"), ("pairs", "done")]
+    assert "can't be evaluated on the task 'tokens'" in str(outcomes[0].error)
+
+
 def test_a_model_that_cannot_be_loaded_is_tried_once(
     store: ResultStore, pairs: Task[Any], golden: Task[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from embeval.errors import ConfigError, EvaluationError
 from embeval.language_models import loading as language_models
 from embeval.language_models.masking import Masker, Masking
 from embeval.language_models.model import LanguageModel
-from embeval.tasks import masked_lm
+from embeval.tasks import _language, masked_lm
 from tests.support.doubles import Seen
 from tests.support.language_models import model_of, tiny_language_model, word_tokenizer
 
@@ -40,8 +40,8 @@ def texts(*lines: str, subsets: tuple[str, ...] = ()) -> Texts:
 
 def task(**options: Any) -> masked_lm.MaskedLmTask:
     """A task whose data is handed to it."""
-    main = options.pop("main_score", None)
-    spec = TaskSpec(name="t", type="masked_lm", dataset=DatasetRef(path="unused"), options=options, main_score=main)
+    main, path = options.pop("main_score", None), options.pop("path", "unused")
+    spec = TaskSpec(name="t", type="masked_lm", dataset=DatasetRef(path=path), options=options, main_score=main)
     return masked_lm.TASK.bind(spec, root=Path())
 
 
@@ -209,9 +209,9 @@ def test_what_is_scored_together_changes_nothing(monkeypatch: pytest.MonkeyPatch
     """The same rows where little is held in memory at once."""
     options = {"draws": 3, "probability": 0.3}
     found = collected(texts(*LINES), tiny(), **options).records.columns
-    monkeypatch.setattr(masked_lm, "VARIANTS_AT_ONCE", 2)
+    monkeypatch.setattr(_language, "VARIANTS_AT_ONCE", 2)
     few = collected(texts(*LINES), tiny(), **options).records.columns
-    monkeypatch.setattr(masked_lm, "TOKENS_AT_ONCE", 1)
+    monkeypatch.setattr(_language, "NUMBERS_AT_ONCE", 1)
     fewest = collected(texts(*LINES), tiny(), **options).records.columns
     for name in found:
         np.testing.assert_allclose(few[name], found[name], rtol=1e-5)
@@ -402,9 +402,12 @@ def test_the_protocol_holds_every_option_that_changes_a_number() -> None:
     [
         ({"probability": 0}, "probability: must be above 0"),
         ({"probability": 1.5}, "at most 1, not 1.5"),
-        ({"draws": 0}, "draws: must be at least 1"),
+        ({"draws": 0}, "draws: must be from 1 to 10000, not 0"),
+        ({"draws": 10_001}, "draws: must be from 1 to 10000, not 10001"),
         ({"seed": -1}, "seed: must be at least 0"),
         ({"masking": "bart"}, "masking"),
+        ({"path": "texts.jsonl", "unit": "file"}, "in texts.jsonl each row is a text"),
+        ({"path": "texts.txt", "columns": {"text": "x"}}, "texts.txt is plain text, which has no columns"),
         ({"main_score": "mlm_loss_per_word"}, "It needs masking: aligned"),
         ({"main_score": "mlm_los"}, "Did you mean 'mlm_loss'"),
         ({"main_score": "ndcg_at_10"}, "is not a metric of masked_lm"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from embeval.data.minimal_pairs import MinimalPairs
 from embeval.encoders import loading as encoders
 from embeval.errors import ConfigError, EvaluationError
 from embeval.language_models import loading
-from embeval.tasks import minimal_pairs
+from embeval.tasks import _language, minimal_pairs
 from embeval.tasks.minimal_pairs import MinimalPairsTask
 from tests.support.data import write_jsonl
 from tests.support.language_models import model_of, word_tokenizer
@@ -157,7 +158,7 @@ def test_sentences_with_the_same_tokens_tie(
     model: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half, though another batch is computed otherwise: they are scored once. Both are told, and counted."""
-    monkeypatch.setattr(minimal_pairs, "VARIANTS_AT_ONCE", 1)  # each sentence in a batch of its own
+    monkeypatch.setattr(_language, "VARIANTS_AT_ONCE", 1)  # each sentence in a batch of its own
     folder = request.getfixturevalue(model)
     twin = ("the old  key", "the old key") if model == "gpt" else ("The old key", "the old key")
     found = collected(folder, pairs_of([*ALL[:3], twin, ("a key", "a key")]))
@@ -263,7 +264,7 @@ def test_a_main_score_of_the_other_kind_is_refused(bert: Path, gpt: Path) -> Non
         located = encoders.resolve(ModelSpec(name=str(folder)))
         with pytest.raises(EvaluationError, match=f"main score of the task 't' is {other}, and .* has p?ll_accuracy"):
             task(main_score=other).fitted(*loading.known_of(located), located.spec)
-    with pytest.raises(ConfigError, match=r"'accuracy' is not a metric of minimal_pairs\. Known: pll_accuracy, ll_"):
+    with pytest.raises(ConfigError, match=r"'accuracy' is not a metric of minimal_pairs\. Did you mean 'll_acc"):
         task(main_score="accuracy")
 
 
@@ -274,6 +275,17 @@ def test_a_sentence_without_a_token_is_refused(tmp_path: Path, bert: Path) -> No
     silent = save_causal(tmp_path / "model", begin="none")
     with pytest.raises(EvaluationError, match="sentence_good of p/0 has no token"):
         collected(silent, pairs_of([("key", "a key")]))
+
+
+def test_a_masked_model_that_can_hide_nothing_is_refused(bert: Path) -> None:
+    """Without a mask token, and without room for a token of a text."""
+    model = loading.load(encoders.resolve(ModelSpec(name=str(bert))), "masked")
+    frame, model.frame = model.frame, replace(model.frame, mask_id=None)
+    with pytest.raises(EvaluationError, match="has no mask token"):
+        task().collect(pairs_of(ALL), model, Silent())
+    model.frame, model.limit = frame, 2
+    with pytest.raises(EvaluationError, match="takes 2 tokens, which its special tokens fill"):
+        task().collect(pairs_of(ALL), model, Silent())
 
 
 def test_without_a_begin_token_the_first_is_not_scored_and_that_is_told(tmp_path: Path, gpt: Path) -> None:

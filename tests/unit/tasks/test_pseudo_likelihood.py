@@ -12,13 +12,12 @@ import pytest
 
 from embeval import metrics
 from embeval.core.progress import Silent
-from embeval.core.protocols import Collected, Undefined
+from embeval.core.protocols import PLL_MODES, Collected, Undefined
 from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
 from embeval.encoders import loading
 from embeval.errors import ConfigError, EvaluationError
 from embeval.language_models import loading as language_models
 from embeval.language_models.model import LanguageModel
-from embeval.language_models.pseudo import MODES
 from embeval.tasks import TASK_TYPES, _passes, pseudo_likelihood
 from embeval.tasks._passes import Passes, Timed
 from tests.support.doubles import Seen
@@ -50,7 +49,7 @@ def made_up(folder: Path, probability: Probability, **options: Any) -> LanguageM
 
 def values(found: Collected) -> Mapping[str, float]:
     """Every metric of what was collected."""
-    known = [metrics.get(f"{name}_{mode}") for mode in MODES for name in pseudo_likelihood.NAMES]
+    known = [metrics.get(f"{name}_{mode}") for mode in PLL_MODES for name in pseudo_likelihood.NAMES]
     numbers = {metric.name: metric.aggregate(found.records.columns) for metric in known}
     return {name: value for name, value in numbers.items() if not isinstance(value, Undefined)}
 
@@ -102,7 +101,7 @@ def test_a_uniform_model_has_the_size_of_its_vocabulary(tmp_path: Path) -> None:
     n = len(names_of(tmp_path / "n"))
     texts = ["the red lost", "unseen red", "of a"]
     found = values(scored(tmp_path, texts, made_up(tmp_path / "m", lambda ids, place, target: 1 / n)))
-    for mode in MODES:
+    for mode in PLL_MODES:
         assert found[f"pppl_{mode}"] == pytest.approx(n, rel=1e-6)
         assert found[f"word_pppl_{mode}"] == pytest.approx(n ** (8 / 7), rel=1e-6)
         assert found[f"bits_per_character_{mode}"] == pytest.approx(8 * math.log2(n) / (12 + 10 + 4), rel=1e-6)
@@ -238,7 +237,7 @@ def test_work_in_small_parts_comes_to_the_same(
     parts = scored(tmp_path, TEXTS, bert, seen)
     assert whole.tokens is not None
     assert parts.tokens is not None
-    for mode in MODES:
+    for mode in PLL_MODES:
         assert parts.tokens.log_probs[mode].tolist() == pytest.approx(whole.tokens.log_probs[mode].tolist(), abs=1e-5)
     assert parts.counts == whole.counts
     assert parts.work.n_texts == seen.total == parts.counts["passes"]
@@ -265,7 +264,7 @@ def test_a_stride_that_leaves_tokens_out_is_refused(tmp_path: Path, bert: Langua
 def test_a_sample_scales_what_it_drew(tmp_path: Path, bert: LanguageModel) -> None:
     """n / m times the sum over places that both modes share; the interval holds by its formula; counts tell both."""
     exact = scored(tmp_path, TEXTS, bert)
-    found = scored(tmp_path, TEXTS, bert, sample=0.3, seed=1, records=True)
+    found = scored(tmp_path, TEXTS, bert, sample=0.3, seed=1, keep_tokens=True)
     assert found.tokens is not None
     assert exact.tokens is not None
     n_tokens = exact.records.columns["tokens"]
@@ -277,7 +276,7 @@ def test_a_sample_scales_what_it_drew(tmp_path: Path, bert: LanguageModel) -> No
     for row, item in enumerate(found.records.ids):
         own, all_own = found.tokens.of(item), exact.tokens.of(item)
         at = np.searchsorted(all_own.place, own.place)
-        for mode in MODES:
+        for mode in PLL_MODES:
             drawn = all_own.log_probs[mode][at].astype(float)
             assert own.log_probs[mode].tolist() == pytest.approx(drawn.tolist(), abs=1e-5)
             expected = n_tokens[row] / len(drawn) * drawn.sum()
@@ -309,7 +308,12 @@ def test_a_sample_is_another_protocol(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "kept"),
-    [({}, True), ({"sample": 0.5}, False), ({"records": False}, False), ({"sample": 0.5, "records": True}, True)],
+    [
+        ({}, True),
+        ({"sample": 0.5}, False),
+        ({"keep_tokens": False}, False),
+        ({"sample": 0.5, "keep_tokens": True}, True),
+    ],
 )
 def test_tokens_are_kept_of_exact_values(
     tmp_path: Path, bert: LanguageModel, options: Mapping[str, Any], kept: bool
@@ -358,7 +362,7 @@ def test_a_main_score_of_another_mode_is_refused(tmp_path: Path) -> None:
         options={"modes": ["original"]},
         main_score="pppl_within_word_l2r",
     )
-    with pytest.raises(ConfigError, match=r"'pppl_within_word_l2r' is no metric of it\. Known: pppl_original"):
+    with pytest.raises(ConfigError, match="is not a metric of pseudo_likelihood with modes: original"):
         TASK_TYPES.get("pseudo_likelihood").bind(spec, root=tmp_path)
 
 

@@ -24,6 +24,7 @@ from embeval.tasks import TASK_TYPES
 from embeval.tasks.masked_lm import MaskedLmOptions, MaskedLmTask
 from embeval.tasks.minimal_pairs import MinimalPairsOptions, MinimalPairsTask
 from embeval.tasks.pseudo_likelihood import PseudoLikelihoodOptions, PseudoLikelihoodTask
+from embeval.tasks.replaced_tokens import ReplacedTokensOptions, ReplacedTokensTask
 from embeval.tasks.retrieval import RetrievalOptions, RetrievalTask
 from embeval.tasks.sts import StsTask
 from embeval.workflows import requests
@@ -105,6 +106,14 @@ tasks:
     max_documents: 50
     batch_size: 32
     max_depth: 2
+  - name: told
+    type: replaced_tokens
+    data: held-out.txt
+    probability: 0.2
+    seed: 7
+    draws: 3
+    generator: null
+    unit: paragraph
   - name: prose
     type: pseudo_likelihood
     data: prose.txt
@@ -112,7 +121,7 @@ tasks:
     stride: 8
     sample: 0.25
     seed: 6
-    records: true
+    keep_tokens: true
     unit: paragraph
     columns: {}
   - name: masked
@@ -231,7 +240,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             rescore=4,
         ),
     )
-    docs, support, pairs, of_mteb, topics, groups, prose, masked, grammar = config.tasks
+    docs, support, pairs, of_mteb, topics, groups, told, prose, masked, grammar = config.tasks
+    assert isinstance(told, ReplacedTokensTask)
+    assert told.options == ReplacedTokensOptions(probability=0.2, seed=7, draws=3, unit="paragraph")
     assert isinstance(docs, RetrievalTask)
     assert isinstance(support, RetrievalTask)
     assert isinstance(pairs, StsTask)
@@ -273,7 +284,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     assert isinstance(prose, PseudoLikelihoodTask)
     assert prose.options == PseudoLikelihoodOptions(
-        modes=("original",), stride=8, sample=0.25, seed=6, records=True, unit="paragraph"
+        modes=("original",), stride=8, sample=0.25, seed=6, keep_tokens=True, unit="paragraph"
     )
     assert isinstance(masked, MaskedLmTask)
     assert masked.options == MaskedLmOptions(

@@ -40,7 +40,8 @@ from tests.support.exports import (
     language_model,
     source,
 )
-from tests.support.models import WORDS, edit_json, save_tiny_checkpoint
+from tests.support.models import edit_json, save_tiny_checkpoint
+from tests.support.words import WORDS
 
 SAMPLE = Sample("words", tuple(f"{left} {right}" for left in WORDS[:6] for right in WORDS[20:26]), None)
 

@@ -213,6 +213,12 @@ def test_catalogue_tasks_find_their_data_under_the_data_folder(root: Path) -> No
         ("golden/support", "support", "retrieval", "test"),
         ("retrieval:golden/support,split=train", "support", "retrieval", "train"),
         ("sts:not-there-yet.csv.gz", "not-there-yet", "sts", "test"),
+        ("masked_lm:held-out.txt", "held-out-mlm", "masked_lm", "test"),
+        ("masked_lm:held-out.txt,masking=aligned", "held-out-mlm-aligned", "masked_lm", "test"),
+        ("masked_lm:wiki/dev.txt,masking=whole_word", "wiki-mlm-whole-word", "masked_lm", "dev"),
+        ("masked_lm:held-out.txt,name=mine", "mine", "masked_lm", "test"),
+        ("replaced_tokens:held-out.txt", "held-out-rtd", "replaced_tokens", "test"),
+        ("pseudo_likelihood:held-out.txt", "held-out-pll", "pseudo_likelihood", "test"),
     ],
 )
 def test_own_data(root: Path, text: str, name: str, kind: str, split: str) -> None:

@@ -180,10 +180,11 @@ function taskColumn(at, metrics) {
   const subset = ["all", "mean"].includes(column.subset) ? "" : ` · ${column.subset}`;
   const counted = column.refused === null ? "" : `. Not ranked: ${column.refused}`;
   const way = column.higher_is_better ? "" : ", less is better";
+  const metric = column.higher_is_better ? column.metric : `${column.metric} ↓`;
   return number(`task.${column.heading}`, column.heading, `${column.heading.length > LONG_TITLE ? `${column.heading}: ` : ""}${column.metric}${way} · ${column.split}${subset}${counted}`,
     (place) => VALUES[at][place], score, {
-      group: isAlike ? `${column.group} · ${column.metric}` : column.group, better: column.higher_is_better ? 1 : -1,
-      isHeated: true, isAlways: true, below: isAlike ? null : column.metric, show: (place) => taskCell(board.models[place].cells[at]),
+      group: isAlike ? `${column.group} · ${metric}` : column.group, better: column.higher_is_better ? 1 : -1,
+      isHeated: true, isAlways: true, below: isAlike ? null : metric, show: (place) => taskCell(board.models[place].cells[at]),
       words: (place) => cellWords(board.models[place].cells[at]),
     });
 }
