@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 
 from embeval.core.progress import Silent
 from embeval.core.protocols import Collected
+from embeval.core.protocols import LanguageModelKind as Kind
 from embeval.core.specs import DatasetRef, ModelSpec, TaskSpec
 from embeval.data.minimal_pairs import MinimalPairs
 from embeval.encoders import loading as encoders
@@ -21,6 +23,7 @@ from embeval.language_models import loading
 from embeval.tasks import _language, minimal_pairs
 from embeval.tasks.minimal_pairs import MinimalPairsTask
 from tests.support.data import write_jsonl
+from tests.support.language_models import model_of, word_tokenizer
 from tests.support.minimal_pairs import PARADIGMS, save_causal, write_blimp
 from tests.support.models import save_tiny_checkpoint
 
@@ -124,6 +127,18 @@ def test_causal_models_are_scored_by_log_likelihood(gpt: Path) -> None:
     assert 0 < found["ll_accuracy"].mean() < 1
     other = collected(gpt, pairs_of(ALL), task(mode="original")).records.columns
     assert np.array_equal(other["good"], found["good"])
+
+
+@pytest.mark.parametrize("kind", ["masked", "causal"])
+def test_the_word_with_the_number_zero_is_scored(tmp_path: Path, kind: Kind) -> None:
+    """As any other: where a library leaves out what is 0, it leaves out this word. Sums of ln p by hand."""
+    tokenizer = word_tokenizer(tmp_path, ["the", "red", "fox"])
+    assert tokenizer.convert_tokens_to_ids("the") == 0
+    model = model_of(tokenizer, lambda ids, place, target: math.exp(-3 if target == 0 else -1), kind=kind)
+    fitted = task().fitted(kind, None, model.spec)
+    found = fitted.collect(pairs_of([("the fox", "the the"), ("the", "red fox")]), model, Silent()).records.columns
+    assert found["good"].tolist() == pytest.approx([-4.0, -3.0], rel=1e-6)
+    assert found["bad"].tolist() == pytest.approx([-6.0, -2.0], rel=1e-6)
 
 
 @pytest.mark.parametrize("model", ["bert", "gpt"])
