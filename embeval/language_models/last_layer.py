@@ -3,7 +3,7 @@
 A masked variant asks for one token of a text. What the last layer makes of all the others is never read: they are
 needed as keys and values only. BERT and its kin (RoBERTa, XLM-R, CamemBERT, …) have one form of layer, which is
 computed here for one token per text. Whether a body is of that form is tried on numbers; any other keeps its layer
-(``benchmarks/bench_intrinsic.py`` has what it is worth).
+(``benchmarks/intrinsic.py`` has what it is worth).
 """
 
 from __future__ import annotations

@@ -293,9 +293,8 @@ def test_what_is_kept_is_of_the_tasks_chosen(chromium: Browser, file: Path) -> N
             assert page.evaluate("board.models.map((_, place) => keptQuality(place))") == expected
             shown = [f"{100 * shares[[m.label for m in made.models].index(name)]:.1f} %" for name in names(page)]
             assert cells(page, "kept") == [each.replace("nan %", "—") for each in shown]
-        page.evaluate(
-            "for (const column of board.columns) Object.assign(column, { higher_is_better: false, metric: 'loss' }); choose([0, 3, 5])"
-        )
+        loss = "{ higher_is_better: false, metric: 'loss' }"
+        page.evaluate(f"board.columns.forEach((column) => Object.assign(column, {loss})); choose([0, 3, 5])")
         means = values(made)[:, [0, 3, 5]].mean(axis=1)
         assert page.evaluate("keptQuality(3)") == pytest.approx(means[made.reference] / means[3], abs=1e-12)
 

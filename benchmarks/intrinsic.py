@@ -1,6 +1,6 @@
 """How fast are pseudo-log-likelihoods beside minicons, are they equal, and what do they say of a small BERT?
 
-``python -m benchmarks.bench_intrinsic MODELS`` with the folder that ``train_small_bert`` wrote. Three parts, each also
+``python -m benchmarks.intrinsic MODELS`` with the folder that ``train_small_bert`` wrote. Three parts, each also
 alone with its name behind the folder:
 
 - ``peer``: 200 sentences of WikiText-2 in both modes, by minicons 0.3.39 one sentence at a time (its fastest) and by
@@ -51,7 +51,7 @@ def main() -> None:
     """Measures and writes the figures."""
     data = data_folder()
     if data is None or len(sys.argv) < 2:
-        sys.exit("bench_intrinsic.py needs the folder of a trained BERT and WikiText-2: see its docstring.")
+        sys.exit("intrinsic.py needs the folder of a trained BERT and WikiText-2: see its docstring.")
     models, wanted = Path(sys.argv[1]), sys.argv[2:] or PARTS
     sys.argv[1] = models.name  # what is kept of the command names no folder of this machine
     checkpoints = sorted(models.glob("checkpoint-*"), key=lambda each: int(each.name.rpartition("-")[2]))
