@@ -19,7 +19,7 @@ test: lint boards unit timing real
 lint: $(VENV)/dev.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy --num-workers 2
+	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 # Pages that are committed must be those that their definitions and data give.
