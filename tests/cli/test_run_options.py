@@ -121,7 +121,7 @@ def test_precision_auto_is_not_for_tokens(tmp_path: Path) -> None:
     done = embeval("run", *HASHING, "-t", "pseudo_likelihood:texts.txt", "--precision", "auto", cwd=tmp_path)
     assert done.code == 2
     assert "--precision auto compares vectors, which says nothing of the log-probabilities of tokens" in done.err
-    assert "the task 'texts'" in done.err
+    assert "the task 'texts-pll'" in done.err
 
 
 def test_quantised_vectors_are_rows_of_their_own(tmp_path: Path) -> None:

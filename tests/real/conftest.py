@@ -10,14 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from embeval.core import provenance
 from embeval.store.results import ResultStore, Stored
 from tests.support.commands import Done, embeval
 from tests.support.once import once
-
-# Processes that run at once share the cores; read when torch is imported. One thread each is less work than two each.
-if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, provenance.n_cpus() // int(workers))))
 
 MODEL = "all-MiniLM-L6-v2"
 TASKS = (
