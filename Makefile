@@ -34,8 +34,7 @@ unit: $(VENV)/dev.installed
 	$(BIN)/pytest -n 2 --dist worksteal -m "not real and not timing"
 
 # Two at a time, a file each: they share a cache (tests/real/conftest.py) and the cores, since one thread each is less
-# work than two each. Only the folders that have such
-# tests are read; tests/cli/test_makefile.py knows when there are more.
+# work than two each. Only the folders that have such tests are read; tests/cli/test_makefile.py knows when there are more.
 real: export OMP_NUM_THREADS ?= $(shell expr \( $$(getconf _NPROCESSORS_ONLN) + 1 \) / 2)
 real: $(VENV)/dev.installed
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "real and not timing" tests/real
