@@ -261,9 +261,10 @@ function standingsOf(chosen) {
   const gaps = known.map((row) => row.filter(Number.isNaN).length);
   const [ranks, bordaRanks] = ranksOf(known, gaps, columns, hasMean);
   const means = meansOf(columns, signs);
+  const otherwise = whyNothingIsTested(columns);
   const found = known.map((row, place) => ({
     ...EMPTY, ...means(row), gaps: gaps[place], rank: ranks[place], borda: bordaRanks[place],
-    untested: board.models[place].standing.untested ?? whyUntested(row, columns),
+    untested: board.models[place].standing.untested ?? whyUntested(row, columns, otherwise),
   }));
   if (hasMean) addIntervals(found, known, counted, rankShares(columns));
   return found;
@@ -304,10 +305,15 @@ function ranksOf(known, gaps, columns, hasMean) {
   return [within(competitionRanks(atWorst(rows).map((row) => -meanOf(row, shares)))), byBorda];
 }
 
-function whyUntested(row, columns) {
+function whyUntested(row, columns, otherwise) {
   const missing = columns.filter((_, place) => Number.isNaN(row[place])).map((column) => column.heading);
   if (missing.length === 1) return `a gap on ${missing[0]}`;
   if (missing.length) return `gaps on ${missing[0]} and ${plural(missing.length - 1, "more column")}`;
+  return otherwise;
+}
+
+/* Why a model without a gap has no interval, unless somebody says it better. */
+function whyNothingIsTested(columns) {
   if (areAlike(columns)) return "no interval: fewer than two models have items";
   return new Set(columns.map((column) => column.higher_is_better)).size > 1 ? TWO_WAYS : UNITS;
 }
