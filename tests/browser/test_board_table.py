@@ -512,13 +512,13 @@ def test_paper_shows_every_model(chromium: Browser, tmp_path_factory: pytest.Tem
     """Pages of the table are of the screen; on paper all models stand in one."""
     with browser.opened(chromium, written(boards.synthetic(70, 3), tmp_path_factory)) as opened:
         page = ready(opened.page)
-        assert len(names(page)) == 25
+        assert len(names(page)) == 20
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert len(names(page)) == 70
         page.emulate_media(media="print")
         assert not page.is_visible("#controls")
         page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert len(names(page)) == 25
+        assert len(names(page)) == 20
 
 
 def test_cells_say_what_they_are(chromium: Browser, file: Path) -> None:

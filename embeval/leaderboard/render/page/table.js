@@ -1,6 +1,6 @@
 /* The table: DataTables sorts, searches and pages; columns and cells are ours. Rows are places of models. */
 const IN_ONE = 50; // models that stand in one page; of more, each has as many as a screen shows: all others take time
-const PAGE_LENGTH = board.models.length > IN_ONE ? 25 : IN_ONE;
+const PAGE_LENGTH = board.models.length > IN_ONE ? 20 : IN_ONE;
 const LONG_TITLE = 32; // of a heading that is wrapped or shortened
 const BY_NAME = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 const table = { DataTable: null, shown: null, columns: [], view: "overview", order: { key: "rank", way: "asc" } };
