@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -182,9 +181,12 @@ def _memory(checkpoint: Path, sentences: Sequence[str], scratch: Path) -> dict[s
     file = _write(scratch / "sentences.txt", sentences)
     began = time.perf_counter()
     command = [sys.executable, "-m", "embeval", "run", "-m", str(checkpoint), "-t", f"pseudo_likelihood:{file}"]
-    subprocess.run([*command, "--results", str(scratch / "memory")], check=True)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return {"sentences": len(sentences), "seconds": time.perf_counter() - began, "peak_rss_mib": round(peak / 1024, 1)}
+    process = subprocess.Popen([*command, "--results", str(scratch / "memory")])
+    _, status, usage = os.wait4(process.pid, 0)  # of this child alone, and none before it
+    if status:
+        sys.exit("embeval run failed.")
+    seconds = time.perf_counter() - began
+    return {"sentences": len(sentences), "seconds": seconds, "peak_rss_mib": round(usage.ru_maxrss / 1024, 1)}
 
 
 if __name__ == "__main__":
