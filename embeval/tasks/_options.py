@@ -70,6 +70,12 @@ def own_split(spec: TaskSpec) -> None:
         raise ConfigError(f"Task {spec.name!r}: {file.name} is not the split {split!r}.", key=("split",))
 
 
+def model_name(name: str, root: Path) -> str:
+    """The name of a model that a task runs; where it is a folder, that folder looked up under ``root``."""
+    local = root / expanded(name)
+    return str(local) if name.startswith((".", "/", "~")) or local.is_dir() else name
+
+
 def data_path(spec: TaskSpec, root: Path) -> Path:
     """The data of a task: its path, looked up under ``root`` unless it is absolute."""
     return root / expanded(spec.dataset.path)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from embeval.core.paths import expanded
 from embeval.core.specs import TaskSpec
 from embeval.errors import ConfigError, ModelError
 from embeval.rerankers import loading as rerankers
+from embeval.tasks import _options
 from embeval.tasks._retrieval_options import RerankOptions
 
 
@@ -30,9 +30,7 @@ def find(given: RerankOptions | str | None, spec: TaskSpec, *, root: Path) -> Se
     if given is None:
         return None
     options = RerankOptions(model=given) if isinstance(given, str) else given
-    local = root / expanded(options.model)
-    if options.model.startswith((".", "/", "~")) or local.is_dir():
-        options = replace(options, model=str(local))
+    options = replace(options, model=_options.model_name(options.model, root))
     try:
         return SecondStage(options, rerankers.resolve(options.spec))
     except ConfigError as error:

@@ -21,7 +21,6 @@ import numpy as np
 from embeval.core import strict_json
 from embeval.core.border import BORDER
 from embeval.core.embeddings import Work
-from embeval.core.paths import expanded
 from embeval.core.progress import Progress
 from embeval.core.protocols import Collected, System
 from embeval.core.protocols import LanguageModelKind as Kind
@@ -281,9 +280,7 @@ def _find(given: GeneratorOptions | str | None, spec: TaskSpec, *, root: Path) -
     if given is None:
         return None
     options = GeneratorOptions(model=given) if isinstance(given, str) else given
-    local = root / expanded(options.model)
-    if options.model.startswith((".", "/", "~")) or local.is_dir():
-        options = replace(options, model=str(local))
+    options = replace(options, model=_options.model_name(options.model, root))
     try:
         return encoders.resolve(options.spec)
     except ConfigError as error:
